@@ -1,0 +1,187 @@
+//! What can be chosen for one collective call.
+//!
+//! Each knob has "NCCL's own" among its values: a policy that always takes it is NCCL's default.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::ids::Pair;
+
+/// Who carries the call. The last two leave NCCL's table alone and are reported.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Path {
+    /// NCCL itself.
+    #[default]
+    Nccl,
+    /// In-network aggregation, passed through untouched.
+    InNetwork,
+    /// A synthesised schedule.
+    Synthesised,
+}
+
+/// How many channels to ask NCCL for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct ChannelChoice(u8);
+
+impl ChannelChoice {
+    /// NCCL's own count.
+    pub const OWN: ChannelChoice = ChannelChoice(0);
+    /// The counts that can be asked for; 0 is NCCL's own.
+    pub const VALUES: [u8; 10] = [0, 1, 2, 4, 8, 12, 16, 24, 32, 64];
+
+    /// The choice that asks for this many, if it is one of [`Self::VALUES`].
+    pub fn of(channels: u8) -> Option<Self> {
+        Self::VALUES.contains(&channels).then_some(ChannelChoice(channels))
+    }
+
+    /// The number asked for, or nothing for NCCL's own.
+    pub fn requested(self) -> Option<u32> {
+        (self.0 > 0).then_some(u32::from(self.0))
+    }
+
+    /// All choices.
+    pub fn all() -> impl Iterator<Item = ChannelChoice> {
+        Self::VALUES.into_iter().map(ChannelChoice)
+    }
+}
+
+/// The chunk size relative to NCCL's own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ChunkChoice {
+    /// NCCL's own.
+    #[default]
+    Own,
+    /// A quarter of it.
+    Quarter,
+    /// Half of it.
+    Half,
+    /// Twice it.
+    Double,
+    /// Four times it.
+    Quadruple,
+}
+
+impl ChunkChoice {
+    /// All choices, NCCL's own first.
+    pub const ALL: [ChunkChoice; 5] = [
+        ChunkChoice::Own,
+        ChunkChoice::Quarter,
+        ChunkChoice::Half,
+        ChunkChoice::Double,
+        ChunkChoice::Quadruple,
+    ];
+
+    /// The chunk that results from NCCL's own of `bytes`, before NCCL's ceiling and grain apply.
+    pub const fn apply(self, bytes: u64) -> u64 {
+        match self {
+            ChunkChoice::Own => bytes,
+            ChunkChoice::Quarter => bytes / 4,
+            ChunkChoice::Half => bytes / 2,
+            ChunkChoice::Double => bytes * 2,
+            ChunkChoice::Quadruple => bytes * 4,
+        }
+    }
+}
+
+/// Threads per block. No plugin API sets it per call: it is decided once per process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct ThreadChoice(u16);
+
+impl ThreadChoice {
+    /// NCCL's own count.
+    pub const OWN: ThreadChoice = ThreadChoice(0);
+    /// The counts that can be asked for; 0 is NCCL's own.
+    pub const VALUES: [u16; 5] = [0, 64, 128, 256, 512];
+
+    /// The choice that asks for this many, if it is one of [`Self::VALUES`].
+    pub fn of(threads: u16) -> Option<Self> {
+        Self::VALUES.contains(&threads).then_some(ThreadChoice(threads))
+    }
+
+    /// The number asked for, or nothing for NCCL's own.
+    pub fn requested(self) -> Option<u32> {
+        (self.0 > 0).then_some(u32::from(self.0))
+    }
+
+    /// All choices.
+    pub fn all() -> impl Iterator<Item = ThreadChoice> {
+        Self::VALUES.into_iter().map(ThreadChoice)
+    }
+}
+
+/// One setting of every knob. The default is NCCL's own everywhere.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+pub struct Knobs {
+    /// Who carries the call.
+    pub path: Path,
+    /// Algorithm and protocol; none is NCCL's own.
+    pub pair: Option<Pair>,
+    /// Channels to ask for.
+    pub channels: ChannelChoice,
+    /// Chunk size.
+    pub chunk: ChunkChoice,
+    /// Threads per block.
+    pub threads: ThreadChoice,
+}
+
+impl Knobs {
+    /// NCCL's own everywhere.
+    pub const OWN: Knobs = Knobs {
+        path: Path::Nccl,
+        pair: None,
+        channels: ChannelChoice::OWN,
+        chunk: ChunkChoice::Own,
+        threads: ThreadChoice::OWN,
+    };
+
+    /// A pair and a number of channels, NCCL's own otherwise.
+    pub const fn with_pair(pair: Pair, channels: ChannelChoice) -> Self {
+        Knobs { pair: Some(pair), channels, ..Knobs::OWN }
+    }
+}
+
+impl fmt::Display for Knobs {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.pair {
+            Some(pair) => write!(f, "{pair}")?,
+            None => write!(f, "own")?,
+        }
+        if let Some(channels) = self.channels.requested() {
+            write!(f, " {channels}ch")?;
+        }
+        if self.chunk != ChunkChoice::Own {
+            write!(f, " {:?}", self.chunk)?;
+        }
+        if let Some(threads) = self.threads.requested() {
+            write!(f, " {threads}thr")?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn own_is_the_default_and_asks_for_nothing() {
+        assert_eq!(Knobs::default(), Knobs::OWN);
+        assert_eq!(Knobs::OWN.channels.requested(), None);
+        assert_eq!(ChunkChoice::Own.apply(512), 512);
+        assert_eq!(Knobs::OWN.to_string(), "own");
+    }
+
+    #[test]
+    fn only_listed_values_can_be_asked_for() {
+        assert_eq!(ChannelChoice::of(12).and_then(ChannelChoice::requested), Some(12));
+        assert_eq!(ChannelChoice::of(3), None);
+        assert_eq!(ThreadChoice::of(96), None);
+        assert_eq!(ChannelChoice::all().count(), ChannelChoice::VALUES.len());
+        assert_eq!(ThreadChoice::all().count(), ThreadChoice::VALUES.len());
+    }
+}

@@ -1,0 +1,20 @@
+//! The words that every part of DynamICCL shares, and nothing else.
+//!
+//! Training, evaluation and the plugin inside somebody's job must mean the same thing by "ring",
+//! by "64K" and by "this pair is unavailable", so these words live here once, below every other
+//! crate. Nothing here knows a cluster, a time or a policy.
+#![forbid(unsafe_code)]
+
+pub mod ids;
+pub mod knobs;
+pub mod math;
+pub mod overrides;
+pub mod table;
+pub mod units;
+pub mod words;
+
+pub use ids::{Algorithm, Collective, Pair, Protocol};
+pub use knobs::{ChannelChoice, ChunkChoice, Knobs, Path, ThreadChoice};
+pub use overrides::Overrides;
+pub use table::{CostTable, PairMask};
+pub use units::{Bytes, GBps, Micros};

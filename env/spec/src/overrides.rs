@@ -1,0 +1,233 @@
+//! What a user has fixed through NCCL's environment variables.
+//!
+//! NCCL honours these itself; the simulator must, to be a fair baseline, and the plugin must know
+//! them, to stay out of the way. The syntax of the two lists is NCCL's (`parseList` in `tuning.cc`):
+//! elements separated by commas, `^` in front to negate, `;` between per-collective parts, and only
+//! the first part may lack a collective.
+
+use std::fmt;
+
+use crate::ids::{Algorithm, Collective, Pair, Protocol};
+use crate::table::PairMask;
+use crate::words::{UnknownWord, look_up};
+
+/// NCCL's variables that change its decision. The default is none set.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Overrides {
+    /// `NCCL_ALGO`: allowed algorithms per tuned collective.
+    pub algorithms: Option<AllowList>,
+    /// `NCCL_PROTO`: allowed protocols per tuned collective.
+    pub protocols: Option<AllowList>,
+    /// `NCCL_NTHREADS`.
+    pub threads: Option<u32>,
+    /// `NCCL_LL128_NTHREADS`.
+    pub ll128_threads: Option<u32>,
+    /// `NCCL_MIN_NCHANNELS` or `NCCL_MIN_CTAS`.
+    pub min_channels: Option<u32>,
+    /// `NCCL_MAX_NCHANNELS` or `NCCL_MAX_CTAS`.
+    pub max_channels: Option<u32>,
+    /// `NCCL_NVLS_NCHANNELS`.
+    pub nvls_channels: Option<u32>,
+    /// `NCCL_PAT_ENABLE`: forced on or off.
+    pub pat: Option<bool>,
+    /// `NCCL_NET_OVERHEAD`, nanoseconds.
+    pub net_overhead_ns: Option<u32>,
+}
+
+/// Which elements a list variable allows, as bits by id, per tuned collective.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AllowList([u8; Collective::TUNED.len()]);
+
+impl AllowList {
+    /// Whether the element with this id is allowed for the collective.
+    pub fn allows(&self, collective: Collective, id: usize) -> bool {
+        self.0.get(collective.id()).is_none_or(|bits| bits & (1 << id) != 0)
+    }
+}
+
+/// A variable with a value that NCCL would refuse or ignore.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BadOverride {
+    variable: String,
+    value: String,
+    why: String,
+}
+
+impl fmt::Display for BadOverride {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}={}: {}", self.variable, self.value, self.why)
+    }
+}
+
+impl std::error::Error for BadOverride {}
+
+impl Overrides {
+    /// The variables read here.
+    pub const VARIABLES: [&'static str; 11] = [
+        "NCCL_ALGO",
+        "NCCL_PROTO",
+        "NCCL_NTHREADS",
+        "NCCL_LL128_NTHREADS",
+        "NCCL_MIN_NCHANNELS",
+        "NCCL_MIN_CTAS",
+        "NCCL_MAX_NCHANNELS",
+        "NCCL_MAX_CTAS",
+        "NCCL_NVLS_NCHANNELS",
+        "NCCL_PAT_ENABLE",
+        "NCCL_NET_OVERHEAD",
+    ];
+
+    /// Reads the variables through `get`, which answers as the environment would.
+    pub fn read(get: impl Fn(&str) -> Option<String>) -> Result<Self, BadOverride> {
+        let mut read = Overrides::default();
+        for variable in Self::VARIABLES {
+            if let Some(value) = get(variable).filter(|value| !value.is_empty()) {
+                read.set(variable, &value)?;
+            }
+        }
+        Ok(read)
+    }
+
+    /// Sets one variable from its text.
+    pub fn set(&mut self, variable: &str, value: &str) -> Result<(), BadOverride> {
+        let bad = |why: String| BadOverride { variable: variable.to_owned(), value: value.to_owned(), why };
+        let number = || value.trim().parse::<u32>().map_err(|_| bad("not a whole number".to_owned()));
+        // The stricter of two spellings of the same limit holds, as in NCCL.
+        let stricter = |old: Option<u32>, new: u32, pick: fn(u32, u32) -> u32| {
+            Some(old.map_or(new, |old| pick(old, new)))
+        };
+        match variable {
+            "NCCL_ALGO" => self.algorithms = Some(parse_list(value, &ALGORITHM_WORDS).map_err(bad)?),
+            "NCCL_PROTO" => self.protocols = Some(parse_list(value, &PROTOCOL_WORDS).map_err(bad)?),
+            "NCCL_NTHREADS" => self.threads = Some(number()?),
+            "NCCL_LL128_NTHREADS" => self.ll128_threads = Some(number()?),
+            "NCCL_MIN_NCHANNELS" | "NCCL_MIN_CTAS" => {
+                self.min_channels = stricter(self.min_channels, number()?, u32::max)
+            }
+            "NCCL_MAX_NCHANNELS" | "NCCL_MAX_CTAS" => {
+                self.max_channels = stricter(self.max_channels, number()?, u32::min)
+            }
+            "NCCL_NVLS_NCHANNELS" => self.nvls_channels = Some(number()?),
+            // 2 is NCCL's "decide yourself".
+            "NCCL_PAT_ENABLE" => self.pat = Some(number()?).filter(|&n| n != 2).map(|n| n != 0),
+            "NCCL_NET_OVERHEAD" => self.net_overhead_ns = Some(number()?),
+            _ => return Err(bad(format!("unknown variable (known: {})", Self::VARIABLES.join(", ")))),
+        }
+        Ok(())
+    }
+
+    /// The pairs that the two lists leave for a collective.
+    pub fn mask(&self, collective: Collective) -> PairMask {
+        let allowed = |list: &Option<AllowList>, id| list.as_ref().is_none_or(|l| l.allows(collective, id));
+        Pair::all()
+            .filter(|p| {
+                allowed(&self.algorithms, p.algorithm.id()) && allowed(&self.protocols, p.protocol.id())
+            })
+            .fold(PairMask::NONE, PairMask::with)
+    }
+}
+
+/// NCCL's spellings, which differ from ours (`CollnetDirect`, `NVLSTree`).
+const ALGORITHM_WORDS: [(&str, usize); 7] = [
+    ("Tree", Algorithm::Tree.id()),
+    ("Ring", Algorithm::Ring.id()),
+    ("CollNetDirect", Algorithm::CollnetDirect.id()),
+    ("CollNetChain", Algorithm::CollnetChain.id()),
+    ("NVLS", Algorithm::Nvls.id()),
+    ("NVLSTree", Algorithm::NvlsTree.id()),
+    ("PAT", Algorithm::Pat.id()),
+];
+const PROTOCOL_WORDS: [(&str, usize); 3] =
+    [("LL", Protocol::LL.id()), ("LL128", Protocol::LL128.id()), ("Simple", Protocol::Simple.id())];
+
+fn parse_list(text: &str, words: &[(&str, usize)]) -> Result<AllowList, String> {
+    let mut list = [u8::MAX; Collective::TUNED.len()];
+    for (position, part) in text.split(';').filter(|part| !part.is_empty()).enumerate() {
+        let (prefix, elements) = match part.split_once(':') {
+            Some((prefix, elements)) => (Some(prefix), elements),
+            None if position == 0 => (None, part),
+            None => {
+                return Err(format!(
+                    "\"{part}\" needs a collective in front (only the first entry may lack one)"
+                ));
+            }
+        };
+        let bits = parse_elements(elements, words).map_err(|e| e.to_string())?;
+        match prefix {
+            None => list.fill(bits),
+            Some(prefix) => list[tuned(prefix).map_err(|e| e.to_string())?.id()] = bits,
+        }
+    }
+    Ok(AllowList(list))
+}
+
+fn tuned(prefix: &str) -> Result<Collective, UnknownWord> {
+    look_up("collective", prefix, &Collective::TUNED.map(|c| (c.name(), c)))
+}
+
+fn parse_elements(elements: &str, words: &[(&str, usize)]) -> Result<u8, UnknownWord> {
+    let (negated, elements) = match elements.strip_prefix('^') {
+        Some(rest) => (true, rest),
+        None => (false, elements),
+    };
+    let mut bits = 0u8;
+    for element in elements.split(',').filter(|element| !element.is_empty()) {
+        bits |= 1 << look_up("element", element, words)?;
+    }
+    Ok(if negated { !bits } else { bits })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn algorithms(text: &str, collective: Collective) -> Vec<&'static str> {
+        let mut overrides = Overrides::default();
+        overrides.set("NCCL_ALGO", text).unwrap();
+        let list = overrides.algorithms.unwrap();
+        Algorithm::ALL.iter().filter(|a| list.allows(collective, a.id())).map(|a| a.name()).collect()
+    }
+
+    #[test]
+    fn nccls_own_examples_read_as_nccl_documents_them() {
+        let text = "ring,collnetdirect;allreduce:tree,collnetdirect;broadcast:ring";
+        assert_eq!(algorithms(text, Collective::Reduce), ["ring", "collnet_direct"]);
+        assert_eq!(algorithms(text, Collective::AllReduce), ["tree", "collnet_direct"]);
+        assert_eq!(algorithms(text, Collective::Broadcast), ["ring"]);
+
+        let mut overrides = Overrides::default();
+        overrides.set("NCCL_PROTO", "^LL128;allreduce:LL128").unwrap();
+        let list = overrides.protocols.unwrap();
+        assert!(list.allows(Collective::AllGather, Protocol::LL.id()));
+        assert!(!list.allows(Collective::AllGather, Protocol::LL128.id()));
+        assert!(list.allows(Collective::AllReduce, Protocol::LL128.id()));
+        assert!(!list.allows(Collective::AllReduce, Protocol::Simple.id()));
+    }
+
+    #[test]
+    fn both_lists_meet_in_the_mask() {
+        let environment = |name: &str| match name {
+            "NCCL_ALGO" => Some("Ring,Tree".to_owned()),
+            "NCCL_PROTO" => Some("^LL".to_owned()),
+            "NCCL_MAX_NCHANNELS" => Some("8".to_owned()),
+            "NCCL_MAX_CTAS" => Some("4".to_owned()),
+            _ => None,
+        };
+        let overrides = Overrides::read(environment).unwrap();
+        let mask = overrides.mask(Collective::AllReduce);
+        assert_eq!(mask.len(), 4);
+        assert!(!mask.contains(Pair::new(Algorithm::Ring, Protocol::LL)));
+        assert_eq!(overrides.max_channels, Some(4));
+        assert_eq!(Overrides::default().mask(Collective::AllReduce), PairMask::ALL);
+    }
+
+    #[test]
+    fn what_nccl_would_refuse_is_refused_with_the_remedy() {
+        let mut overrides = Overrides::default();
+        let message = |r: Result<(), BadOverride>| r.unwrap_err().to_string();
+        assert!(message(overrides.set("NCCL_ALGO", "rong")).contains("did you mean \"Ring\""));
+        assert!(message(overrides.set("NCCL_ALGO", "ring;tree")).contains("only the first entry"));
+        assert!(message(overrides.set("NCCL_PROTO", "allredce:LL")).contains("did you mean \"allreduce\""));
+        assert!(message(overrides.set("NCCL_NTHREADS", "many")).contains("not a whole number"));
+    }
+}

@@ -1,0 +1,138 @@
+//! NCCL's cost table and which of its entries may be chosen.
+//!
+//! NCCL marks an unavailable entry with a negative cost, and its fp8 guard prices entries out by a
+//! factor of 1024; both arrive through the plugin as plain floats. The rule what counts as available
+//! is therefore needed by the simulator, the guard and the plugin, and stands here once.
+
+use serde::{Deserialize, Serialize};
+
+use crate::ids::{ALGORITHMS, PAIRS, PROTOCOLS, Pair};
+
+/// What NCCL writes where a pair is not available.
+pub const UNAVAILABLE: f32 = -1.0;
+
+/// NCCL's predicted microseconds for every algorithm × protocol, in NCCL's own layout.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct CostTable(pub [[f32; PROTOCOLS]; ALGORITHMS]);
+
+impl Default for CostTable {
+    fn default() -> Self {
+        CostTable([[UNAVAILABLE; PROTOCOLS]; ALGORITHMS])
+    }
+}
+
+impl CostTable {
+    /// The predicted microseconds of a pair, if it is available.
+    pub fn get(&self, pair: Pair) -> Option<f32> {
+        let cost = self.0[pair.algorithm.id()][pair.protocol.id()];
+        (cost >= 0.0 && cost.is_finite()).then_some(cost)
+    }
+
+    /// Sets the predicted microseconds of a pair.
+    pub fn set(&mut self, pair: Pair, micros: f32) {
+        self.0[pair.algorithm.id()][pair.protocol.id()] = micros;
+    }
+
+    /// The available pairs with their predicted microseconds, in the order of NCCL's scan.
+    pub fn available(&self) -> impl Iterator<Item = (Pair, f32)> + '_ {
+        Pair::all().filter_map(|pair| self.get(pair).map(|cost| (pair, cost)))
+    }
+
+    /// The entry that NCCL takes: the smallest, the first of equals.
+    pub fn best(&self) -> Option<(Pair, f32)> {
+        self.available().fold(None, |best, entry| match best {
+            Some((_, cost)) if cost <= entry.1 => best,
+            _ => Some(entry),
+        })
+    }
+
+    /// The available pairs as a mask.
+    pub fn mask(&self) -> PairMask {
+        self.available().fold(PairMask::NONE, |mask, (pair, _)| mask.with(pair))
+    }
+}
+
+/// A set of algorithm × protocol pairs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct PairMask(u32);
+
+impl PairMask {
+    /// No pair.
+    pub const NONE: PairMask = PairMask(0);
+    /// Every pair.
+    pub const ALL: PairMask = PairMask((1 << PAIRS) - 1);
+
+    /// This set and one pair more.
+    pub const fn with(self, pair: Pair) -> Self {
+        PairMask(self.0 | 1 << pair.index())
+    }
+
+    /// This set less one pair.
+    pub const fn without(self, pair: Pair) -> Self {
+        PairMask(self.0 & !(1 << pair.index()))
+    }
+
+    /// What is in both sets.
+    pub const fn and(self, other: PairMask) -> Self {
+        PairMask(self.0 & other.0)
+    }
+
+    /// Whether the pair is in the set.
+    pub const fn contains(self, pair: Pair) -> bool {
+        self.0 & (1 << pair.index()) != 0
+    }
+
+    /// How many pairs are in the set.
+    pub const fn len(self) -> usize {
+        self.0.count_ones() as usize
+    }
+
+    /// Whether the set is empty.
+    pub const fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    /// The pairs in the order of NCCL's scan.
+    pub fn iter(self) -> impl Iterator<Item = Pair> {
+        Pair::all().filter(move |&pair| self.contains(pair))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ids::{Algorithm::*, Protocol::*};
+
+    #[test]
+    fn unavailable_is_anything_negative_or_not_finite() {
+        let mut table = CostTable::default();
+        let pair = Pair::new(Ring, LL);
+        for bad in [-1.0, -1024.0, f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
+            table.set(pair, bad);
+            assert_eq!(table.get(pair), None, "{bad}");
+        }
+        assert!(table.mask().is_empty());
+        assert_eq!(table.best(), None);
+    }
+
+    #[test]
+    fn the_first_of_equals_wins_as_in_nccls_scan() {
+        let mut table = CostTable::default();
+        table.set(Pair::new(Ring, Simple), 5.0);
+        table.set(Pair::new(Tree, LL128), 5.0);
+        table.set(Pair::new(Pat, Simple), 7.0);
+        assert_eq!(table.best(), Some((Pair::new(Tree, LL128), 5.0)));
+        assert_eq!(table.mask().len(), 3);
+    }
+
+    #[test]
+    fn masks_are_sets() {
+        let ring = Pair::new(Ring, LL);
+        let mask = PairMask::ALL.without(ring);
+        assert!(!mask.contains(ring));
+        assert_eq!(mask.len(), PAIRS - 1);
+        assert_eq!(mask.with(ring), PairMask::ALL);
+        assert_eq!(PairMask::NONE.with(ring).iter().collect::<Vec<_>>(), [ring]);
+        assert!(PairMask::NONE.and(PairMask::ALL).is_empty());
+    }
+}

@@ -1,0 +1,91 @@
+//! Turning what a person typed into one of our words, with the nearest known word when it is none.
+//!
+//! Every name in the project is parsed through here, so that a typo is answered the same way
+//! everywhere: what was read, what would be valid, and what was probably meant.
+
+use std::fmt;
+
+/// A word that is not in the list it was looked up in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnknownWord {
+    /// What kind of word was expected, for instance `algorithm`.
+    pub kind: &'static str,
+    /// What was read.
+    pub value: String,
+    /// The words that would have been valid.
+    pub known: Vec<String>,
+}
+
+impl fmt::Display for UnknownWord {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "unknown {} \"{}\"", self.kind, self.value)?;
+        if let Some(near) = nearest(&self.value, &self.known) {
+            write!(f, "; did you mean \"{near}\"?")?;
+        }
+        write!(f, " (known: {})", self.known.join(", "))
+    }
+}
+
+impl std::error::Error for UnknownWord {}
+
+/// The known word closest to `value`, if any is close enough to be a typo of it.
+pub fn nearest<'a, S: AsRef<str>>(value: &str, known: &'a [S]) -> Option<&'a str> {
+    let value = value.to_lowercase();
+    known
+        .iter()
+        .map(|word| (edit_distance(&value, &word.as_ref().to_lowercase()), word.as_ref()))
+        .min_by_key(|(distance, _)| *distance)
+        .filter(|(distance, word)| *distance <= 1 + word.len() / 4)
+        .map(|(_, word)| word)
+}
+
+/// Looks `value` up among `(name, item)` pairs, ignoring case, `_` and `-`.
+pub fn look_up<T: Copy>(kind: &'static str, value: &str, known: &[(&str, T)]) -> Result<T, UnknownWord> {
+    let plain = |s: &str| s.replace(['_', '-'], "").to_lowercase();
+    let wanted = plain(value);
+    known.iter().find(|(name, _)| plain(name) == wanted).map(|(_, item)| *item).ok_or_else(|| UnknownWord {
+        kind,
+        value: value.to_owned(),
+        known: known.iter().map(|(name, _)| (*name).to_owned()).collect(),
+    })
+}
+
+/// Levenshtein distance over characters; the words are short, so one row of memory is enough.
+fn edit_distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, from) in a.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, to) in b.iter().enumerate() {
+            let substitute = diagonal + usize::from(from != *to);
+            diagonal = row[j + 1];
+            row[j + 1] = substitute.min(row[j] + 1).min(diagonal + 1);
+        }
+    }
+    row[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_typo_is_answered_with_the_word_that_was_meant() {
+        let known = ["dgx_a100", "dgx_h100", "aws_p5"];
+        assert_eq!(nearest("dgx_a10", &known), Some("dgx_a100"));
+        assert_eq!(nearest("dxg_h100", &known), Some("dgx_h100"));
+        assert_eq!(nearest("something else", &known), None);
+    }
+
+    #[test]
+    fn lookup_ignores_case_and_separators() {
+        let known = [("nvls_tree", 5), ("ring", 1)];
+        assert_eq!(look_up("algorithm", "NVLSTree", &known), Ok(5));
+        let error = look_up("algorithm", "rng", &known).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "unknown algorithm \"rng\"; did you mean \"ring\"? (known: nvls_tree, ring)"
+        );
+    }
+}

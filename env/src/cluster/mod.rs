@@ -1,0 +1,213 @@
+//! A cluster: what a machine is made of, how fast its links really are, and the graphs that NCCL's
+//! own search finds on it.
+//!
+//! A cluster file states facts with their source and knows nothing of times: NCCL's decision and
+//! the performance model both start from it, one from the graphs, the other from the links.
+
+use serde::{Deserialize, Serialize};
+
+use crate::nccl::graph::Graphs;
+
+/// One machine type, in any number of nodes.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Cluster {
+    /// The file's name, or what the user called it.
+    #[serde(skip)]
+    pub name: String,
+    /// One line for people.
+    pub description: String,
+    /// GPUs in one node, that is in one NVLink domain where there is one.
+    pub gpus_per_node: u32,
+    /// The tier from a node count on, ascending; the first entry is for the smallest communicator.
+    pub tiers: Vec<TierFrom>,
+    /// The GPU.
+    pub gpu: Gpu,
+    /// The host.
+    pub host: Host,
+    /// Links inside a node.
+    pub intra: Intra,
+    /// Links between nodes; none where the machine is one node.
+    pub inter: Option<Inter>,
+    /// What NCCL's search finds.
+    pub graphs: GraphSet,
+    /// What `calibrate` fitted; 1 everywhere means "as the model knows this kind of machine".
+    #[serde(default)]
+    pub calibration: Calibration,
+}
+
+/// From this node count on, communicators are of this tier.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TierFrom {
+    /// The smallest node count.
+    pub nodes: u32,
+    /// The tier, 0 to 4.
+    pub tier: u8,
+}
+
+/// The GPU of a cluster.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Gpu {
+    /// Product name.
+    pub name: String,
+    /// Compute capability × 10, as NCCL counts it (80 for A100, 90 for H100).
+    pub sm: u32,
+    /// Streaming multiprocessors.
+    pub sms: u32,
+    /// Where the numbers come from.
+    pub source: String,
+}
+
+/// CPU vendor, as far as NCCL distinguishes it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CpuVendor {
+    /// Intel.
+    Intel,
+    /// AMD.
+    Amd,
+    /// Different vendors in one communicator.
+    Mixed,
+    /// Anything else (Grace and other ARM hosts).
+    Other,
+}
+
+/// CPU architecture, as far as NCCL distinguishes it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CpuArch {
+    /// x86-64.
+    X86,
+    /// 64-bit ARM.
+    Arm,
+    /// POWER.
+    Power,
+}
+
+/// The host of a cluster.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Host {
+    /// CPU vendor.
+    pub cpu: CpuVendor,
+    /// CPU architecture.
+    pub arch: CpuArch,
+    /// Where the numbers come from.
+    pub source: String,
+}
+
+/// Technology of the links inside a node.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum IntraLink {
+    /// One GPU per node: no link inside.
+    None,
+    /// NVLink, any generation.
+    Nvlink,
+    /// PCIe peer to peer.
+    Pcie,
+    /// Through host memory: no peer to peer.
+    Shm,
+}
+
+/// Links inside a node.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Intra {
+    /// Technology.
+    pub link: IntraLink,
+    /// Generation of NVLink or PCIe; 0 where it has none.
+    #[serde(default)]
+    pub generation: u8,
+    /// Whether the GPUs meet in an NVSwitch.
+    #[serde(default)]
+    pub nvswitch: bool,
+    /// GB/s that one GPU really moves one way.
+    pub bandwidth: f64,
+    /// Where the numbers come from.
+    pub source: String,
+}
+
+/// Technology of the links between nodes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum InterLink {
+    /// InfiniBand with GPUDirect RDMA.
+    Infiniband,
+    /// RDMA over Ethernet.
+    Roce,
+    /// AWS EFA.
+    Efa,
+    /// HPE Slingshot through libfabric.
+    Slingshot,
+    /// Google's GPUDirect-TCPX and TCPXO.
+    Tcpx,
+    /// Kernel TCP sockets.
+    Tcp,
+    /// Kernel TCP between ranks of one host (loopback or virtual Ethernet).
+    TcpLocal,
+}
+
+/// Links between nodes.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Inter {
+    /// Technology.
+    pub link: InterLink,
+    /// NICs per node.
+    pub nics: u32,
+    /// Nominal GB/s of one NIC, one way.
+    pub nic_rate: f64,
+    /// GB/s that one node really moves one way, all NICs together.
+    pub bandwidth: f64,
+    /// One-way propagation between nodes in µs, beyond what the technology implies.
+    #[serde(default)]
+    pub propagation: f64,
+    /// Where the numbers come from.
+    pub source: String,
+}
+
+/// NCCL's graphs for one node and for several.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct GraphSet {
+    /// Where the graphs come from.
+    pub source: String,
+    /// On one node, where a communicator of one node makes sense.
+    pub single: Option<Graphs>,
+    /// On several nodes.
+    pub multi: Option<Graphs>,
+}
+
+/// What `calibrate` may change: factors on the model's constants for this cluster.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Calibration {
+    /// On launch times.
+    pub launch: f64,
+    /// On hop latencies inside a node.
+    pub intra_latency: f64,
+    /// On the bandwidth inside a node.
+    pub intra_bandwidth: f64,
+    /// On hop latencies between nodes.
+    pub inter_latency: f64,
+    /// On the bandwidth between nodes.
+    pub inter_bandwidth: f64,
+    /// On what one channel can move.
+    pub channel_rate: f64,
+}
+
+impl Default for Calibration {
+    fn default() -> Self {
+        Calibration {
+            launch: 1.0,
+            intra_latency: 1.0,
+            intra_bandwidth: 1.0,
+            inter_latency: 1.0,
+            inter_bandwidth: 1.0,
+            channel_rate: 1.0,
+        }
+    }
+}

@@ -1,0 +1,10 @@
+//! Everything that produces a time or a reward: clusters, NCCL's own decision, the performance
+//! model and the environment over them.
+//!
+//! Data goes one way: a cluster gives NCCL's decision its graphs and the model its links; a world
+//! draws the model's hidden constants; the environment asks both. Nothing here knows how a policy is
+//! trained or what a command line looks like.
+#![forbid(unsafe_code)]
+
+pub mod cluster;
+pub mod nccl;

@@ -1,0 +1,4 @@
+//! Everything that answers "which knobs for this call": the frozen format, inference, the guard and
+//! every baseline tuner. It may not know how a time comes about (that is the environment's) nor how
+//! a policy is trained (the agent's), so that the plugin can carry it into a job.
+#![forbid(unsafe_code)]
