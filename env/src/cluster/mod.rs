@@ -37,13 +37,23 @@ pub struct Cluster {
 }
 
 /// From this node count on, communicators are of this tier.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TierFrom {
-    /// The smallest node count.
+    /// The smallest node count; one fewer fit into a group of the tier below.
     pub nodes: u32,
     /// The tier, 0 to 4.
     pub tier: u8,
+    /// µs more for a hop from one group to another.
+    #[serde(default)]
+    pub hop_latency: f64,
+    /// Share of a node's bandwidth left between groups.
+    #[serde(default = "whole")]
+    pub bandwidth_share: f64,
+}
+
+fn whole() -> f64 {
+    1.0
 }
 
 /// The GPU of a cluster.
@@ -146,8 +156,10 @@ pub enum InterLink {
     Tcpx,
     /// Kernel TCP sockets.
     Tcp,
-    /// Kernel TCP between ranks of one host (loopback or virtual Ethernet).
-    TcpLocal,
+    /// Kernel TCP between ranks of one host, through its loopback device.
+    TcpLoopback,
+    /// Kernel TCP between ranks of one host, through virtual Ethernet.
+    TcpVeth,
 }
 
 /// Links between nodes.
