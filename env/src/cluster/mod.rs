@@ -6,6 +6,8 @@
 
 use serde::{Deserialize, Serialize};
 
+pub use crate::nccl::host::{CpuArch, CpuVendor};
+
 use crate::nccl::graph::Graphs;
 
 /// One machine type, in any number of nodes.
@@ -68,32 +70,6 @@ pub struct Gpu {
     pub sms: u32,
     /// Where the numbers come from.
     pub source: String,
-}
-
-/// CPU vendor, as far as NCCL distinguishes it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum CpuVendor {
-    /// Intel.
-    Intel,
-    /// AMD.
-    Amd,
-    /// Different vendors in one communicator.
-    Mixed,
-    /// Anything else (Grace and other ARM hosts).
-    Other,
-}
-
-/// CPU architecture, as far as NCCL distinguishes it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum CpuArch {
-    /// x86-64.
-    X86,
-    /// 64-bit ARM.
-    Arm,
-    /// POWER.
-    Power,
 }
 
 /// The host of a cluster.
