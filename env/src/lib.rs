@@ -7,5 +7,6 @@
 #![forbid(unsafe_code)]
 
 pub mod cluster;
+pub mod least_squares;
 pub mod model;
 pub mod nccl;

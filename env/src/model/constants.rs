@@ -132,6 +132,8 @@ sections! {
         data_scale: Triple,
         /// Share of a hop's latency that stays exposed however long the transfers are.
         exposed: Triple,
+        /// Share of the quicker of two stages, copy and wire, that the slower one does not hide.
+        blend: Triple,
         /// Threads at which a channel reaches half of its rate.
         half_threads: Triple,
         /// Least µs of a hop inside a node when the ring also crosses the network.
@@ -191,8 +193,10 @@ sections! {
         sync: Triple,
         /// Share of the bandwidth that one channel alone keeps through ranks that pass data on.
         lone_channel: Scalar,
-        /// MB that the root's buffers take before it has to wait for a network.
+        /// Share of its buffers that a broadcast's root finds empty: what fits costs it no network time.
         absorbed: Scalar,
+        /// Share of a channel's rate left where data is passed on.
+        rate: Scalar,
     }
     /// One kind of hop between two ranks.
     HopEntry => Hop {
@@ -202,7 +206,7 @@ sections! {
         serial: Triple,
         /// A tree hop's latency relative to a ring step's: a tree rank sends or receives, not both.
         tree: Triple,
-        /// GB/s that a host can move through this kind of link per rank, whatever its rate.
+        /// GB/s that one rank's CPU can move, sent and received together, whatever the link's rate.
         ceiling: Scalar,
         /// µs more once a message leaves the eager protocol.
         rendezvous: Scalar,
@@ -295,7 +299,8 @@ impl ConstantsFile {
 
     /// The built-in constants that never saw the live sweeps: a forecast for a machine nobody measured.
     pub fn blind() -> Self {
-        Self::parse("constants-blind.toml", BLIND).expect("the built-in constants parse: a test holds them to it")
+        Self::parse("constants-blind.toml", BLIND)
+            .expect("the built-in constants parse: a test holds them to it")
     }
 
     /// `blind`, `full` or a file.

@@ -24,6 +24,8 @@ pub struct Fabric {
     pub intra_bandwidth: f64,
     /// Bytes per µs of one node's NICs together, one way.
     pub inter_bandwidth: f64,
+    /// Bytes per µs that one node's CPUs move for the network, both ways together.
+    pub host_bandwidth: f64,
     /// Proxy threads that share a node's channels.
     pub lanes: f64,
     /// A hop inside the node.
@@ -61,6 +63,7 @@ impl Fabric {
             local: f64::from(local),
             intra_bandwidth: cluster.intra.bandwidth * PER_MICRO * calibration.intra_bandwidth,
             inter_bandwidth: f64::INFINITY,
+            host_bandwidth: f64::INFINITY,
             lanes: 1.0,
             intra: slowed(constants.hop.intra(cluster.intra.link), calibration.intra_latency),
             inter: slowed(constants.hop.inter(InterLink::Infiniband), calibration.inter_latency),
@@ -84,8 +87,8 @@ impl Fabric {
             *alpha += inter.propagation;
         }
         self.lanes = f64::from(inter.nics.max(1)).min(self.local);
-        let ceiling = self.inter.ceiling * self.local;
-        self.inter_bandwidth = both(inter.bandwidth, ceiling) * PER_MICRO * calibration.inter_bandwidth;
+        self.inter_bandwidth = inter.bandwidth * PER_MICRO * calibration.inter_bandwidth;
+        self.host_bandwidth = self.inter.ceiling * self.local * PER_MICRO * calibration.inter_bandwidth;
         for level in cluster.tiers.iter().filter(|level| f64::from(level.nodes) <= self.nodes) {
             let group = f64::from(level.nodes.max(2) - 1);
             let groups = (self.nodes / group).ceil();
@@ -109,15 +112,6 @@ fn slowed(hop: &Hop, factor: f64) -> Hop {
         rendezvous: hop.rendezvous * factor,
         ..*hop
     }
-}
-
-/// Two limits on one flow: near the smaller, a little below where they are close.
-fn both(a: f64, b: f64) -> f64 {
-    let (low, high) = if a < b { (a, b) } else { (b, a) };
-    let ratio = low / high;
-    let sixth = (ratio * ratio * ratio) * (ratio * ratio * ratio);
-    // (1 + r^6)^(1/6) to first order, which keeps the product monotone in both.
-    low / (1.0 + sixth / 6.0)
 }
 
 /// The smallest whole power of two that reaches `x`.

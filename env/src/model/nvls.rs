@@ -14,8 +14,8 @@ pub fn time(fabric: &Fabric, call: &Call, lane: &Lane) -> f64 {
     let mut rate = link.min(channels);
     let mut micros = constants.start;
     if fabric.crosses() {
-        rate = rate.min(fabric.inter_bandwidth * network(fabric, call));
-        let far = lane.hop(fabric, &fabric.inter, lane.chunk) * fabric.inter.tree[lane.protocol];
+        rate = rate.min(fabric.inter_bandwidth.min(fabric.host_bandwidth / 2.0) * network(fabric, call));
+        let far = lane.hop(fabric, &fabric.inter, lane.chunk, 1.0) * fabric.inter.tree[lane.protocol];
         let per_head = fabric.inter_bandwidth / fabric.heads;
         let hops = if call.pair.algorithm == Algorithm::NvlsTree { 2.0 * fabric.depth } else { 2.0 };
         let first = lane.share.min(lane.chunk);

@@ -25,17 +25,17 @@ pub fn time(fabric: &Fabric, call: &Call, lane: &Lane) -> f64 {
 
 /// µs between two steps. The ring is a cycle, so its period is the mean of the hops, not the worst.
 fn period(fabric: &Fabric, lane: &Lane, bytes: f64) -> f64 {
-    let mut busy = bytes / lane.rate;
-    if fabric.local > 1.0 {
-        busy = busy.max(lane.on_link(bytes, fabric.intra_bandwidth));
-    }
-    let near = lane.hop(fabric, &fabric.intra, bytes);
+    let copy = bytes / lane.rate;
+    let mut wire = if fabric.local > 1.0 { lane.on_link(bytes, fabric.intra_bandwidth) } else { 0.0 };
+    let near = lane.hop(fabric, &fabric.intra, bytes, lane.queue);
     if !fabric.crosses() {
-        return lane.overlapped(fabric, busy, near);
+        return lane.overlapped(fabric, lane.blended(fabric, copy, wire), near);
     }
-    busy = busy.max(lane.on_link(bytes, fabric.inter_bandwidth));
+    wire = wire.max(lane.on_link(bytes, fabric.inter_bandwidth));
     let near = near.max(fabric.constants.call.paced_hop[lane.protocol]);
-    let far = lane.hop(fabric, &fabric.inter, bytes);
-    let mean = ((fabric.ranks - fabric.nodes) * near + fabric.nodes * far) / fabric.ranks + fabric.ring_detour;
-    lane.overlapped(fabric, busy, mean)
+    let far = lane.hop(fabric, &fabric.inter, bytes, lane.queue);
+    let mean =
+        ((fabric.ranks - fabric.nodes) * near + fabric.nodes * far) / fabric.ranks + fabric.ring_detour;
+    let wired = lane.overlapped(fabric, lane.blended(fabric, copy, wire), mean);
+    wired.max(mean + lane.blended(fabric, copy, lane.on_host(fabric, bytes)))
 }

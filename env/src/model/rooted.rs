@@ -10,8 +10,8 @@ use crate::model::Call;
 use crate::model::fabric::Fabric;
 use crate::model::step::Lane;
 
-/// Bytes in a MB of buffers.
-const MEGABYTE: f64 = 1e6;
+/// Payload bytes of one channel's buffers, by protocol (NCCL's sizes, LL without its flags).
+const BUFFER: [f64; 3] = [262_144.0, 4_608_000.0, 4_194_304.0];
 /// µs of a chunk's transfer that each rank of the chain repeats before the pipeline is full.
 const FIRST_TRANSFER: f64 = 20.0;
 
@@ -22,7 +22,7 @@ pub fn time(fabric: &Fabric, call: &Call, lane: &Lane) -> f64 {
     let start = if broadcast { constants.broadcast } else { constants.reduce };
     let hop = if fabric.crosses() { &fabric.inter } else { &fabric.intra };
     let first = lane.share.min(lane.chunk);
-    let latency = lane.hop(fabric, hop, first);
+    let latency = lane.hop(fabric, hop, first, lane.queue);
     let chunks = (lane.share / lane.chunk - 1.0).max(0.0);
     let passed_on = (fabric.ranks - 2.0).max(0.0);
     let first_transfer = on_wire(fabric, lane, first).min(FIRST_TRANSFER);
@@ -30,17 +30,21 @@ pub fn time(fabric: &Fabric, call: &Call, lane: &Lane) -> f64 {
     start[lane.protocol]
         + passed_on * constants.chain * (latency + first_transfer)
         + chunks * constants.sync[lane.protocol] * latency
-        + lane.share / lane.rate
+        + lane.share / (lane.rate * constants.rate)
         + waits * on_wire(fabric, lane, lane.share)
 }
 
-/// µs that the slowest link of the chain needs for `bytes` of each channel.
+/// µs that the slowest rank of the chain needs for `bytes` of each channel.
 fn on_wire(fabric: &Fabric, lane: &Lane, bytes: f64) -> f64 {
-    let bandwidth = if fabric.crosses() { fabric.inter_bandwidth } else { fabric.intra_bandwidth };
-    // A rank that passes data on serves one channel's two directions in turn.
-    let lone = fabric.ranks > 2.0 && lane.channels < 2.0 && fabric.crosses();
-    let kept = if lone { fabric.constants.rooted.lone_channel.min(1.0) } else { 1.0 };
-    lane.on_link(bytes, bandwidth * kept)
+    if !fabric.crosses() {
+        return lane.on_link(bytes, fabric.intra_bandwidth);
+    }
+    let line = lane.on_link(bytes, fabric.inter_bandwidth);
+    // With two ranks nobody passes data on: a CPU either sends or receives.
+    if fabric.ranks <= 2.0 {
+        return line.max(lane.on_host(fabric, bytes) / 2.0);
+    }
+    line.max(lane.on_host(fabric, bytes))
 }
 
 /// Share of the transfer that the root waits for: what its buffers take costs it nothing.
@@ -48,6 +52,11 @@ fn waits(fabric: &Fabric, lane: &Lane) -> f64 {
     if !fabric.crosses() {
         return 1.0;
     }
-    let free = fabric.constants.rooted.absorbed * MEGABYTE / (lane.channels * lane.wire * lane.wire);
-    (1.0 - free / (lane.share * lane.channels).max(1.0)).max(0.0)
+    let free = fabric.constants.rooted.absorbed * BUFFER[lane.protocol] / (lane.channels * lane.channels);
+    let lone = if fabric.ranks > 2.0 && lane.channels < 2.0 {
+        fabric.constants.rooted.lone_channel.min(1.0)
+    } else {
+        1.0
+    };
+    (1.0 - free / (lane.share * lane.channels).max(1.0)).max(0.0) / lone
 }

@@ -45,7 +45,9 @@ impl Lane {
             channels,
             share: call.bytes as f64 / channels,
             chunk,
-            rate: fabric.arch.channel_rate[protocol] * spilled * threads(call.threads, constants.half_threads[protocol]),
+            rate: fabric.arch.channel_rate[protocol]
+                * spilled
+                * threads(call.threads, constants.half_threads[protocol]),
             wire: WIRE[protocol],
             spread: constants.spread[protocol] * doublings,
             queue: (channels / fabric.lanes).max(1.0),
@@ -57,12 +59,22 @@ impl Lane {
         self.channels * bytes * self.wire / bandwidth
     }
 
-    /// Latency of a hop for a message of `bytes` per channel.
-    pub fn hop(&self, fabric: &Fabric, hop: &Hop, bytes: f64) -> f64 {
+    /// µs that the CPUs need to send and receive `bytes` of each channel.
+    pub fn on_host(&self, fabric: &Fabric, bytes: f64) -> f64 {
+        2.0 * self.on_link(bytes, fabric.host_bandwidth)
+    }
+
+    /// Latency of a hop for a message of `bytes` per channel, with `queue` messages for one CPU thread.
+    pub fn hop(&self, fabric: &Fabric, hop: &Hop, bytes: f64, queue: f64) -> f64 {
         let constants = &fabric.constants.call;
         let data = constants.data[self.protocol] * bytes / (bytes + constants.data_scale[self.protocol]);
         let rendezvous = if bytes * self.wire > hop.eager { hop.rendezvous } else { 0.0 };
-        hop.alpha[self.protocol] + hop.serial[self.protocol] * self.queue + self.spread + data + rendezvous
+        hop.alpha[self.protocol] + hop.serial[self.protocol] * queue + self.spread + data + rendezvous
+    }
+
+    /// Copying and sending, which overlap but for a share of the quicker one.
+    pub fn blended(&self, fabric: &Fabric, copy: f64, wire: f64) -> f64 {
+        copy.max(wire) + fabric.constants.call.blend[self.protocol].min(1.0) * copy.min(wire)
     }
 
     /// A transfer and a latency that partly hide each other: never less than either part allows.

@@ -12,16 +12,23 @@ pub fn time(fabric: &Fabric, lane: &Lane) -> f64 {
     let rate = lane.rate * constants.rate[lane.protocol];
     let first = lane.share.min(lane.chunk);
     let chunks = lane.share / lane.chunk;
-    let near = lane.hop(fabric, &fabric.intra, first) * fabric.intra.tree[lane.protocol];
-    let far = lane.hop(fabric, &fabric.inter, first) * fabric.inter.tree[lane.protocol];
+    // While the trees fill, a hop waits for its own tree and for what of the other shares its way.
+    let shared = |alone: f64, all: f64| alone + (all - alone) * constants.overlap.min(1.0);
+    let near = lane.hop(fabric, &fabric.intra, first, 1.0) * fabric.intra.tree[lane.protocol];
+    let far =
+        lane.hop(fabric, &fabric.inter, first, shared(1.0, lane.queue)) * fabric.inter.tree[lane.protocol];
     let copied = first.min(GRANULE[lane.protocol]) / rate;
-    // While the trees fill, a hop waits for its own tree and for what of the other shares the link.
-    let shared = 1.0 + (lane.channels - 1.0) * constants.overlap.min(1.0);
-    let wired = if fabric.crosses() { shared * first * lane.wire / fabric.inter_bandwidth } else { 0.0 };
-    let fill = 2.0 * ((fabric.local - 1.0) * (near + copied) + fabric.depth * (far + copied + wired) + fabric.tree_detour);
+    let on_wire = first * lane.wire / fabric.inter_bandwidth.min(fabric.host_bandwidth);
+    let wired = shared(on_wire, lane.channels * on_wire);
+    let fill = 2.0
+        * ((fabric.local - 1.0) * (near + copied)
+            + fabric.depth * (far + copied + wired)
+            + fabric.tree_detour);
     let sync = constants.sync * if fabric.crosses() { near.max(far / 8.0) } else { near };
     let more = (chunks - 1.0).max(0.0);
-    fabric.constants.call.launch[lane.protocol] + fill + more * (period(fabric, lane, rate) + sync)
+    fabric.constants.call.launch[lane.protocol]
+        + fill
+        + more * (period(fabric, lane, rate) + sync)
         + if lane.protocol == 2 { 0.0 } else { first / rate }
 }
 
@@ -34,7 +41,8 @@ fn period(fabric: &Fabric, lane: &Lane, rate: f64) -> f64 {
     if fabric.crosses() {
         let sends = sends(fabric.nodes, lane.channels);
         let serial = fabric.inter.serial[lane.protocol] * fabric.inter.tree[lane.protocol] * lane.queue;
-        busy = busy.max(sends * (lane.on_link(lane.chunk, fabric.inter_bandwidth) + serial));
+        busy = busy.max(sends * lane.on_link(lane.chunk, fabric.inter_bandwidth));
+        busy = busy.max(sends * (serial + lane.on_host(fabric, lane.chunk)));
     }
     busy
 }
