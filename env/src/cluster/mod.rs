@@ -6,9 +6,18 @@
 
 use serde::{Deserialize, Serialize};
 
-pub use crate::nccl::host::{CpuArch, CpuVendor};
-
 use crate::nccl::graph::Graphs;
+
+mod builtin;
+mod check;
+mod communicator;
+mod error;
+mod tiers;
+
+pub use self::communicator::CommOptions;
+pub use self::error::ClusterError;
+pub use self::tiers::TIERS;
+pub use crate::nccl::host::{CpuArch, CpuVendor};
 
 /// One machine type, in any number of nodes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -153,6 +162,9 @@ pub struct Inter {
     /// One-way propagation between nodes in µs, beyond what the technology implies.
     #[serde(default)]
     pub propagation: f64,
+    /// Hop latency in µs for LL, LL128 and Simple, where it is known or meant to differ from what the
+    /// model knows of the technology.
+    pub hop: Option<[f64; 3]>,
     /// Where the numbers come from.
     pub source: String,
 }
