@@ -48,7 +48,7 @@ impl Cluster {
     /// The tier of two ranks in one node.
     fn node_tier(&self) -> u8 {
         match (self.tiers.first(), self.intra.link) {
-            (Some(&TierFrom { nodes: ..=1, tier }), _) => tier,
+            (Some(&TierFrom { nodes: ..=1, tier, .. }), _) => tier,
             (_, IntraLink::Pcie | IntraLink::Shm) => 2,
             (_, IntraLink::Nvlink) => 1,
             (_, IntraLink::None) => 0,
