@@ -10,3 +10,5 @@ pub mod cluster;
 pub mod least_squares;
 pub mod model;
 pub mod nccl;
+pub mod sim;
+pub mod world;

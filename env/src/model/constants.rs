@@ -119,6 +119,12 @@ sections! {
         hop: HopsEntry,
         /// The generations of GPUs.
         arch: ArchsEntry,
+        /// What the model does not know, by what the communicator crosses.
+        residual: ResidualsEntry,
+        /// What changes from call to call, by what the communicator crosses.
+        weather: WeathersEntry,
+        /// How far real bandwidths are from a cluster file's.
+        bandwidth: BandwidthEntry,
     }
     /// What holds for every collective.
     CallEntry => Call {
@@ -208,6 +214,10 @@ sections! {
         tree: Triple,
         /// GB/s that one rank's CPU can move, sent and received together, whatever the link's rate.
         ceiling: Scalar,
+        /// Bandwidth that flows lose by sharing paths, for one channel; it falls with their number.
+        collision: Scalar,
+        /// µs for each flow into a NIC beyond what its queues take.
+        incast: Scalar,
         /// µs more once a message leaves the eager protocol.
         rendezvous: Scalar,
         /// Wire bytes per message up to which it is eager.
@@ -246,6 +256,79 @@ sections! {
         nvls: Scalar,
         /// MB of L2 that channel buffers share.
         cache: Scalar,
+    }
+    /// How far real bandwidths are from a cluster file's.
+    BandwidthEntry => Bandwidth {
+        /// Factor inside a node.
+        intra: Scalar,
+        /// Factor between nodes.
+        inter: Scalar,
+    }
+    /// Residuals of the fitted model: how large, how smooth, how often jumping.
+    ResidualEntry => Residual {
+        /// Standard deviation of the log of measured over modelled time.
+        spread: Scalar,
+        /// Share of its variance that each collective has to itself.
+        own: Scalar,
+        /// Octaves of size over which residuals stay alike.
+        size_octaves: Scalar,
+        /// Octaves of channels over which residuals stay alike.
+        channel_octaves: Scalar,
+        /// Standard deviation of the log step at a cliff.
+        cliff: Scalar,
+        /// Chance that a pair has a cliff.
+        cliff_rate: Scalar,
+        /// Chance that a setting has two modes.
+        bimodal_rate: Scalar,
+        /// How much slower the slow mode is.
+        bimodal_slow: Scalar,
+    }
+    /// Residuals by what the communicator crosses.
+    ResidualsEntry => Residuals {
+        /// One node.
+        node: ResidualEntry,
+        /// A network with RDMA.
+        rdma: ResidualEntry,
+        /// Kernel sockets.
+        socket: ResidualEntry,
+    }
+    /// What changes from call to call.
+    WeatherEntry => Weather {
+        /// Standard deviation of the log of a call's jitter.
+        jitter: Scalar,
+        /// Chance that a call is hit by a pause.
+        pause_rate: Scalar,
+        /// Shortest pause, µs.
+        pause: Scalar,
+        /// Shape of the pauses' Pareto tail.
+        pause_shape: Scalar,
+        /// Mean share of the network that others take while they are active.
+        load: Scalar,
+        /// Mean seconds that others stay active or away.
+        load_dwell: Scalar,
+        /// Stragglers per hour.
+        straggler_rate: Scalar,
+        /// Speed of a straggler.
+        straggler_speed: Scalar,
+        /// Mean seconds that one lasts.
+        straggler_dwell: Scalar,
+        /// NIC faults per hour.
+        fault_rate: Scalar,
+        /// Seconds that a fault stalls the call it hits.
+        fault_stall: Scalar,
+        /// Mean seconds until the NIC is back.
+        fault_dwell: Scalar,
+        /// Standard deviation of the log of latency and bandwidth after an hour of drift.
+        drift: Scalar,
+    }
+    /// Weather by what the communicator crosses.
+    WeathersEntry => Weathers {
+        /// One node.
+        node: WeatherEntry,
+        /// A network with RDMA.
+        rdma: WeatherEntry,
+        /// Kernel sockets.
+        socket: WeatherEntry,
     }
     /// The generations of GPUs, by compute capability.
     ArchsEntry => Archs {

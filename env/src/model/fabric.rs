@@ -3,8 +3,9 @@
 //! Everything that does not depend on the call is worked out here once, so that the time of a call is
 //! a few multiplications. Bandwidths are bytes per µs inside the model.
 
-use crate::cluster::{Cluster, Inter, InterLink};
-use crate::model::constants::{Arch, Constants, Hop};
+use crate::cluster::{Cluster, Inter};
+use crate::model::constants::{Arch, Call, Collnet, Constants, Hop, Nvls, Pat, Rooted, Tree};
+use crate::world::Conditions;
 
 /// Bytes per µs in one GB/s.
 const PER_MICRO: f64 = 1e3;
@@ -42,53 +43,74 @@ pub struct Fabric {
     pub heads: f64,
     /// The GPU's generation.
     pub arch: Arch,
-    /// The rest of the constants.
-    pub constants: Constants,
+    /// What holds for every collective.
+    pub call: Call,
+    /// What only trees have.
+    pub tree: Tree,
+    /// What only NVLS has.
+    pub nvls: Nvls,
+    /// What only PAT has.
+    pub pat: Pat,
+    /// What only CollNet has.
+    pub collnet: Collnet,
+    /// What only broadcast and reduce have.
+    pub rooted: Rooted,
 }
 
 impl Fabric {
     /// The fabric of `nodes` nodes with `local` ranks each.
     pub fn new(cluster: &Cluster, nodes: u32, local: u32, heads: u32, constants: &Constants) -> Self {
         let calibration = cluster.calibration;
-        let mut constants = *constants;
-        constants.call.launch = constants.call.launch.map(|us| us * calibration.launch);
-        constants.nvls.start *= calibration.launch;
-        constants.rooted.broadcast = constants.rooted.broadcast.map(|us| us * calibration.launch);
-        constants.rooted.reduce = constants.rooted.reduce.map(|us| us * calibration.launch);
-        let mut arch = *constants.arch.of(cluster.gpu.sm);
-        arch.channel_rate = arch.channel_rate.map(|rate| rate * PER_MICRO * calibration.channel_rate);
         let mut fabric = Fabric {
             ranks: f64::from(nodes) * f64::from(local),
             nodes: f64::from(nodes),
             local: f64::from(local),
-            intra_bandwidth: cluster.intra.bandwidth * PER_MICRO * calibration.intra_bandwidth,
+            intra_bandwidth: cluster.intra.bandwidth * PER_MICRO * calibration.intra_bandwidth * constants.bandwidth.intra,
             inter_bandwidth: f64::INFINITY,
             host_bandwidth: f64::INFINITY,
             lanes: 1.0,
             intra: slowed(constants.hop.intra(cluster.intra.link), calibration.intra_latency),
-            inter: slowed(constants.hop.inter(InterLink::Infiniband), calibration.inter_latency),
+            inter: constants.hop.infiniband,
             ring_detour: 0.0,
             tree_detour: 0.0,
             depth: f64::from(ceil_log2(nodes)),
             heads: f64::from(heads.max(1)),
-            arch,
-            constants,
+            arch: *constants.arch.of(cluster.gpu.sm),
+            call: constants.call,
+            tree: constants.tree,
+            nvls: constants.nvls,
+            pat: constants.pat,
+            collnet: constants.collnet,
+            rooted: constants.rooted,
         };
+        fabric.arch.channel_rate = fabric.arch.channel_rate.map(|rate| rate * PER_MICRO * calibration.channel_rate);
+        fabric.call.launch = fabric.call.launch.map(|us| us * calibration.launch);
+        fabric.nvls.start *= calibration.launch;
+        fabric.rooted.broadcast = fabric.rooted.broadcast.map(|us| us * calibration.launch);
+        fabric.rooted.reduce = fabric.rooted.reduce.map(|us| us * calibration.launch);
         if let Some(inter) = cluster.inter.as_ref().filter(|_| nodes > 1) {
-            fabric.connect(cluster, inter);
+            fabric.connect(cluster, inter, constants);
         }
         fabric
     }
 
-    fn connect(&mut self, cluster: &Cluster, inter: &Inter) {
+    fn connect(&mut self, cluster: &Cluster, inter: &Inter, constants: &Constants) {
         let calibration = cluster.calibration;
-        self.inter = slowed(self.constants.hop.inter(inter.link), calibration.inter_latency);
+        self.inter = *constants.hop.inter(inter.link);
+        if let Some(hop) = inter.hop {
+            // The file states whole hops; what the CPU adds per channel is part of them.
+            for (alpha, (whole, serial)) in self.inter.alpha.iter_mut().zip(hop.into_iter().zip(self.inter.serial)) {
+                *alpha = (whole - serial).max(0.0);
+            }
+        }
+        self.inter = slowed(&self.inter, calibration.inter_latency);
         for alpha in &mut self.inter.alpha {
             *alpha += inter.propagation;
         }
+        let reached = PER_MICRO * calibration.inter_bandwidth * constants.bandwidth.inter;
         self.lanes = f64::from(inter.nics.max(1)).min(self.local);
-        self.inter_bandwidth = inter.bandwidth * PER_MICRO * calibration.inter_bandwidth;
-        self.host_bandwidth = self.inter.ceiling * self.local * PER_MICRO * calibration.inter_bandwidth;
+        self.inter_bandwidth = inter.bandwidth * reached;
+        self.host_bandwidth = self.inter.ceiling * self.local * reached;
         for level in cluster.tiers.iter().filter(|level| f64::from(level.nodes) <= self.nodes) {
             let group = f64::from(level.nodes.max(2) - 1);
             let groups = (self.nodes / group).ceil();
@@ -96,6 +118,18 @@ impl Fabric {
             self.tree_detour += level.hop_latency * f64::from(ceil_log2(groups as u32)).min(self.depth);
             self.inter_bandwidth *= level.bandwidth_share;
         }
+    }
+
+    /// The same fabric in these conditions.
+    pub fn under(&self, conditions: &Conditions) -> Self {
+        let mut fabric = *self;
+        let left = (1.0 - conditions.load) * conditions.nics * conditions.bandwidth * conditions.speed;
+        fabric.inter_bandwidth *= left;
+        fabric.intra_bandwidth *= conditions.speed;
+        fabric.host_bandwidth *= conditions.speed;
+        fabric.arch.channel_rate = self.arch.channel_rate.map(|rate| rate * conditions.speed);
+        fabric.inter.alpha = self.inter.alpha.map(|us| us * conditions.latency / conditions.speed);
+        fabric
     }
 
     /// Whether the communicator crosses the network.

@@ -8,7 +8,7 @@ const GRANULE: [f64; 3] = [2048.0, 15360.0, f64::INFINITY];
 
 /// µs of an allreduce.
 pub fn time(fabric: &Fabric, lane: &Lane) -> f64 {
-    let constants = &fabric.constants.tree;
+    let constants = &fabric.tree;
     let rate = lane.rate * constants.rate[lane.protocol];
     let first = lane.share.min(lane.chunk);
     let chunks = lane.share / lane.chunk;
@@ -26,7 +26,7 @@ pub fn time(fabric: &Fabric, lane: &Lane) -> f64 {
             + fabric.tree_detour);
     let sync = constants.sync * if fabric.crosses() { near.max(far / 8.0) } else { near };
     let more = (chunks - 1.0).max(0.0);
-    fabric.constants.call.launch[lane.protocol]
+    fabric.call.launch[lane.protocol]
         + fill
         + more * (period(fabric, lane, rate) + sync)
         + if lane.protocol == 2 { 0.0 } else { first / rate }
@@ -41,7 +41,7 @@ fn period(fabric: &Fabric, lane: &Lane, rate: f64) -> f64 {
     if fabric.crosses() {
         let sends = sends(fabric.nodes, lane.channels);
         let serial = fabric.inter.serial[lane.protocol] * fabric.inter.tree[lane.protocol] * lane.queue;
-        busy = busy.max(sends * lane.on_link(lane.chunk, fabric.inter_bandwidth));
+        busy = busy.max(sends * lane.on_network(fabric, lane.chunk));
         busy = busy.max(sends * (serial + lane.on_host(fabric, lane.chunk)));
     }
     busy
