@@ -7,4 +7,5 @@
 #![forbid(unsafe_code)]
 
 pub mod cluster;
+pub mod measure;
 pub mod nccl;
