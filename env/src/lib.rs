@@ -7,5 +7,7 @@
 #![forbid(unsafe_code)]
 
 pub mod cluster;
+pub mod least_squares;
 pub mod measure;
+pub mod model;
 pub mod nccl;

@@ -26,6 +26,10 @@ pub struct Overrides {
     pub min_channels: Option<u32>,
     /// `NCCL_MAX_NCHANNELS` or `NCCL_MAX_CTAS`.
     pub max_channels: Option<u32>,
+    /// `NCCL_MIN_CTAS` alone: unlike `NCCL_MIN_NCHANNELS` it bounds NVLS channels too.
+    pub min_ctas: Option<u32>,
+    /// `NCCL_MAX_CTAS` alone: unlike `NCCL_MAX_NCHANNELS` it bounds NVLS channels too.
+    pub max_ctas: Option<u32>,
     /// `NCCL_NVLS_NCHANNELS`.
     pub nvls_channels: Option<u32>,
     /// `NCCL_PAT_ENABLE`: forced on or off.
@@ -42,6 +46,12 @@ impl AllowList {
     /// Whether the element with this id is allowed for the collective.
     pub fn allows(&self, collective: Collective, id: usize) -> bool {
         self.0.get(collective.id()).is_none_or(|bits| bits & (1 << id) != 0)
+    }
+
+    /// Whether the variable says anything about the collective. NCCL keeps its own rule (LL128 only on
+    /// good paths) for one that it does not, and drops that rule for one that it does.
+    pub fn mentions(&self, collective: Collective) -> bool {
+        self.0.get(collective.id()).is_some_and(|bits| *bits != u8::MAX)
     }
 }
 
@@ -101,11 +111,15 @@ impl Overrides {
             "NCCL_PROTO" => self.protocols = Some(parse_list(value, &PROTOCOL_WORDS).map_err(bad)?),
             "NCCL_NTHREADS" => self.threads = Some(number()?),
             "NCCL_LL128_NTHREADS" => self.ll128_threads = Some(number()?),
-            "NCCL_MIN_NCHANNELS" | "NCCL_MIN_CTAS" => {
-                self.min_channels = stricter(self.min_channels, number()?, u32::max)
+            "NCCL_MIN_NCHANNELS" => self.min_channels = stricter(self.min_channels, number()?, u32::max),
+            "NCCL_MAX_NCHANNELS" => self.max_channels = stricter(self.max_channels, number()?, u32::min),
+            "NCCL_MIN_CTAS" => {
+                self.min_ctas = Some(number()?);
+                self.min_channels = stricter(self.min_channels, number()?, u32::max);
             }
-            "NCCL_MAX_NCHANNELS" | "NCCL_MAX_CTAS" => {
-                self.max_channels = stricter(self.max_channels, number()?, u32::min)
+            "NCCL_MAX_CTAS" => {
+                self.max_ctas = Some(number()?);
+                self.max_channels = stricter(self.max_channels, number()?, u32::min);
             }
             "NCCL_NVLS_NCHANNELS" => self.nvls_channels = Some(number()?),
             // 2 is NCCL's "decide yourself".
@@ -202,6 +216,10 @@ mod tests {
         assert!(!list.allows(Collective::AllGather, Protocol::LL128.id()));
         assert!(list.allows(Collective::AllReduce, Protocol::LL128.id()));
         assert!(!list.allows(Collective::AllReduce, Protocol::Simple.id()));
+
+        overrides.set("NCCL_PROTO", "allreduce:LL,LL128,Simple").unwrap();
+        let list = overrides.protocols.unwrap();
+        assert!(list.mentions(Collective::AllReduce) && !list.mentions(Collective::AllGather));
     }
 
     #[test]
@@ -218,6 +236,8 @@ mod tests {
         assert_eq!(mask.len(), 4);
         assert!(!mask.contains(Pair::new(Algorithm::Ring, Protocol::LL)));
         assert_eq!(overrides.max_channels, Some(4));
+        assert_eq!(overrides.max_ctas, Some(4));
+        assert!(overrides.protocols.is_some_and(|list| list.mentions(Collective::Reduce)));
         assert_eq!(Overrides::default().mask(Collective::AllReduce), PairMask::ALL);
     }
 

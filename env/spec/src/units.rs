@@ -61,7 +61,8 @@ impl FromStr for Bytes {
 
 impl fmt::Display for Bytes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let unit = BYTE_UNITS.iter().rev().find(|(_, shift)| self.0 != 0 && self.0 % (1 << shift) == 0);
+        let unit =
+            BYTE_UNITS.iter().rev().find(|(_, shift)| self.0 != 0 && self.0.is_multiple_of(1 << shift));
         let (name, shift) = unit.copied().unwrap_or(("", 0));
         f.pad(&format!("{}{name}", self.0 >> shift))
     }

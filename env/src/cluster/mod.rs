@@ -8,6 +8,17 @@ use serde::{Deserialize, Serialize};
 
 use crate::nccl::graph::Graphs;
 
+mod builtin;
+mod check;
+mod communicator;
+mod error;
+mod tiers;
+
+pub use self::communicator::CommOptions;
+pub use self::error::ClusterError;
+pub use self::tiers::TIERS;
+pub use crate::nccl::host::{CpuArch, CpuVendor};
+
 /// One machine type, in any number of nodes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -37,13 +48,23 @@ pub struct Cluster {
 }
 
 /// From this node count on, communicators are of this tier.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TierFrom {
-    /// The smallest node count.
+    /// The smallest node count; one fewer fit into a group of the tier below.
     pub nodes: u32,
     /// The tier, 0 to 4.
     pub tier: u8,
+    /// µs more for a hop from one group to another.
+    #[serde(default)]
+    pub hop_latency: f64,
+    /// Share of a node's bandwidth left between groups.
+    #[serde(default = "whole")]
+    pub bandwidth_share: f64,
+}
+
+fn whole() -> f64 {
+    1.0
 }
 
 /// The GPU of a cluster.
@@ -58,32 +79,6 @@ pub struct Gpu {
     pub sms: u32,
     /// Where the numbers come from.
     pub source: String,
-}
-
-/// CPU vendor, as far as NCCL distinguishes it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum CpuVendor {
-    /// Intel.
-    Intel,
-    /// AMD.
-    Amd,
-    /// Different vendors in one communicator.
-    Mixed,
-    /// Anything else (Grace and other ARM hosts).
-    Other,
-}
-
-/// CPU architecture, as far as NCCL distinguishes it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum CpuArch {
-    /// x86-64.
-    X86,
-    /// 64-bit ARM.
-    Arm,
-    /// POWER.
-    Power,
 }
 
 /// The host of a cluster.
@@ -146,8 +141,10 @@ pub enum InterLink {
     Tcpx,
     /// Kernel TCP sockets.
     Tcp,
-    /// Kernel TCP between ranks of one host (loopback or virtual Ethernet).
-    TcpLocal,
+    /// Kernel TCP between ranks of one host, through its loopback device.
+    TcpLoopback,
+    /// Kernel TCP between ranks of one host, through virtual Ethernet.
+    TcpVeth,
 }
 
 /// Links between nodes.
@@ -165,6 +162,9 @@ pub struct Inter {
     /// One-way propagation between nodes in µs, beyond what the technology implies.
     #[serde(default)]
     pub propagation: f64,
+    /// Hop latency in µs for LL, LL128 and Simple, where it is known or meant to differ from what the
+    /// model knows of the technology.
+    pub hop: Option<[f64; 3]>,
     /// Where the numbers come from.
     pub source: String,
 }

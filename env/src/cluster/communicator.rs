@@ -1,0 +1,103 @@
+//! From a cluster to NCCL's communicator on some of its nodes.
+
+use dynamiccl_spec::Overrides;
+
+use super::{Cluster, ClusterError};
+use crate::nccl::{CommSpec, Communicator, Version};
+
+/// What a communicator is like besides its cluster and node count. The default uses every GPU of a
+/// node, the newest NCCL and no override.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct CommOptions {
+    /// Ranks in each node; every GPU where not given. The graphs stay those of full nodes.
+    pub ranks_per_node: Option<u32>,
+    /// Whether in-network reduction (SHARP) is on; without a graph for it NCCL leaves it off.
+    pub sharp: bool,
+    /// The release of NCCL.
+    pub version: Version,
+    /// What the user has fixed.
+    pub overrides: Overrides,
+}
+
+impl Cluster {
+    /// The communicator that NCCL makes on this many nodes.
+    pub fn communicator(&self, nodes: u32, options: &CommOptions) -> Result<Communicator, ClusterError> {
+        Ok(Communicator::new(&self.comm_spec(nodes, options)?))
+    }
+
+    fn comm_spec(&self, nodes: u32, options: &CommOptions) -> Result<CommSpec, ClusterError> {
+        let ranks_per_node = options.ranks_per_node.unwrap_or(self.gpus_per_node);
+        let refuse = |wanted: String, remedy: String| {
+            Err(ClusterError::Communicator { cluster: self.name.clone(), wanted, remedy })
+        };
+        if !(1..=self.gpus_per_node).contains(&ranks_per_node) {
+            let remedy = format!("a node has {} GPUs, give 1 to {}", self.gpus_per_node, self.gpus_per_node);
+            return refuse(format!("{ranks_per_node} ranks per node"), remedy);
+        }
+        let graphs = match nodes {
+            0 => return refuse("0 nodes".to_owned(), "give at least 1 node".to_owned()),
+            1 if ranks_per_node == 1 => {
+                return refuse(
+                    "1 rank".to_owned(),
+                    "give at least 2 ranks, one has nobody to talk to".to_owned(),
+                );
+            }
+            1 => self.graphs.single,
+            _ => self.graphs.multi,
+        };
+        let Some(graphs) = graphs else {
+            return match nodes {
+                1 => {
+                    refuse("1 node".to_owned(), "it has no [graphs.single], give 2 nodes or more".to_owned())
+                }
+                _ => refuse(format!("{nodes} nodes"), "it has no [graphs.multi], give 1 node".to_owned()),
+            };
+        };
+        Ok(CommSpec {
+            nodes,
+            ranks_per_node,
+            sm: self.gpu.sm,
+            cpu: self.host.cpu,
+            arch: self.host.arch,
+            nvswitch: self.intra.nvswitch,
+            nic_gbps: self.inter.as_ref().map_or(0.0, |inter| inter.nic_rate as f32),
+            graphs,
+            collnet: options.sharp,
+            version: options.version,
+            overrides: options.overrides.clone(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_whole_node_is_the_default() {
+        let cluster = Cluster::load("dgx_h100").unwrap();
+        let communicator = cluster.communicator(4, &CommOptions::default()).unwrap();
+        assert_eq!((communicator.nodes(), communicator.ranks(), communicator.ranks_per_node()), (4, 32, 8));
+        assert_eq!(
+            (communicator.channels(), communicator.nvls_channels(), communicator.nvls_heads()),
+            (16, 16, 8)
+        );
+        assert_eq!(communicator.version(), Version::V2_30);
+    }
+
+    #[test]
+    fn what_the_cluster_has_no_graphs_for_is_refused_with_a_remedy() {
+        let refused = |name: &str, nodes, ranks_per_node| {
+            let options = CommOptions { ranks_per_node, ..CommOptions::default() };
+            Cluster::load(name).unwrap().communicator(nodes, &options).unwrap_err().to_string()
+        };
+        assert_eq!(
+            refused("gb200_nvl72", 2, None),
+            "cluster gb200_nvl72: 2 nodes: it has no [graphs.multi], give 1 node"
+        );
+        assert!(refused("aws_p5", 1, None).contains("give 2 nodes or more"));
+        assert!(refused("dgx_h100", 0, None).contains("at least 1 node"));
+        assert!(refused("dgx_h100", 2, Some(9)).contains("give 1 to 8"));
+        assert!(refused("dgx_h100", 1, Some(1)).contains("at least 2 ranks"));
+    }
+}

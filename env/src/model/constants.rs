@@ -1,0 +1,389 @@
+//! The constants of the performance model: value, range and source of each.
+//!
+//! They live in a data file, not in code, so that a fit can rewrite them, a second file can leave a
+//! data set out, and a reader sees beside every number where it comes from. A world draws each
+//! constant from its range; the nominal world takes the values as they are.
+
+use serde::{Deserialize, Serialize};
+
+use crate::cluster::{InterLink, IntraLink};
+
+/// Smallest and largest factor by which a world may change a constant.
+pub type Range = [f64; 2];
+
+/// Something of the constants file that becomes plain numbers.
+pub trait Entry {
+    /// The plain numbers.
+    type Value;
+    /// The numbers, each times what `factor` answers for its range.
+    fn resolve(&self, factor: &mut impl FnMut(Range) -> f64) -> Self::Value;
+    /// Shows every number with its dotted name.
+    fn visit(&mut self, name: &str, each: &mut impl FnMut(&str, &mut f64));
+}
+
+/// One number.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Scalar {
+    /// The nominal value.
+    pub value: f64,
+    /// What a world may make of it.
+    pub range: Range,
+    /// Where the value and the range come from.
+    pub source: String,
+}
+
+/// One number per protocol: LL, LL128, Simple.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Triple {
+    /// The nominal values.
+    pub value: [f64; 3],
+    /// What a world may make of each.
+    pub range: Range,
+    /// Where the values and the range come from.
+    pub source: String,
+}
+
+impl Entry for Scalar {
+    type Value = f64;
+
+    fn resolve(&self, factor: &mut impl FnMut(Range) -> f64) -> f64 {
+        self.value * factor(self.range)
+    }
+
+    fn visit(&mut self, name: &str, each: &mut impl FnMut(&str, &mut f64)) {
+        each(name, &mut self.value);
+    }
+}
+
+impl Entry for Triple {
+    type Value = [f64; 3];
+
+    fn resolve(&self, factor: &mut impl FnMut(Range) -> f64) -> [f64; 3] {
+        self.value.map(|value| value * factor(self.range))
+    }
+
+    fn visit(&mut self, name: &str, each: &mut impl FnMut(&str, &mut f64)) {
+        for (value, protocol) in self.value.iter_mut().zip(["ll", "ll128", "simple"]) {
+            each(&format!("{name}.{protocol}"), value);
+        }
+    }
+}
+
+/// Declares a section twice: as it stands in the file and as plain numbers.
+macro_rules! sections {
+    ($($(#[$doc:meta])* $entry:ident => $type:ident { $($(#[$fdoc:meta])* $field:ident : $kind:ident,)* })*) => {
+        $(
+            $(#[$doc])*
+            #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+            #[serde(deny_unknown_fields)]
+            pub struct $entry { $($(#[$fdoc])* pub $field: $kind,)* }
+
+            $(#[$doc])*
+            #[derive(Debug, Clone, Copy, PartialEq)]
+            pub struct $type { $($(#[$fdoc])* pub $field: <$kind as Entry>::Value,)* }
+
+            impl Entry for $entry {
+                type Value = $type;
+
+                fn resolve(&self, factor: &mut impl FnMut(Range) -> f64) -> $type {
+                    $type { $($field: self.$field.resolve(factor),)* }
+                }
+
+                fn visit(&mut self, name: &str, each: &mut impl FnMut(&str, &mut f64)) {
+                    let dot = if name.is_empty() { "" } else { "." };
+                    $(self.$field.visit(&format!("{name}{dot}{}", stringify!($field)), each);)*
+                }
+            }
+        )*
+    };
+}
+
+sections! {
+    /// Every constant of the model.
+    Sections => Constants {
+        /// What holds for every collective.
+        call: CallEntry,
+        /// What only trees have.
+        tree: TreeEntry,
+        /// What only NVLS has.
+        nvls: NvlsEntry,
+        /// What only PAT has.
+        pat: PatEntry,
+        /// What only CollNet has.
+        collnet: CollnetEntry,
+        /// What only broadcast and reduce have: a chain that is filled once.
+        rooted: RootedEntry,
+        /// The kinds of links.
+        hop: HopsEntry,
+        /// The generations of GPUs.
+        arch: ArchsEntry,
+    }
+    /// What holds for every collective.
+    CallEntry => Call {
+        /// µs from launch to the first poll.
+        launch: Triple,
+        /// µs per hop for every doubling of the channels: the slowest of them counts.
+        spread: Triple,
+        /// µs per hop once a step carries data.
+        data: Triple,
+        /// Bytes per step and channel at which half of that is paid.
+        data_scale: Triple,
+        /// Share of a hop's latency that stays exposed however long the transfers are.
+        exposed: Triple,
+        /// Share of the quicker of two stages, copy and wire, that the slower one does not hide.
+        blend: Triple,
+        /// Threads at which a channel reaches half of its rate.
+        half_threads: Triple,
+        /// Least µs of a hop inside a node when the ring also crosses the network.
+        paced_hop: Triple,
+        /// Factor on a channel's rate once all buffers together leave the cache.
+        spilled: Scalar,
+    }
+    /// What only trees have.
+    TreeEntry => Tree {
+        /// Share of a channel's rate left when its threads serve both directions.
+        rate: Triple,
+        /// Share of the second tree's traffic that meets the first one's while the tree fills.
+        overlap: Scalar,
+        /// Share of a hop's latency that every further chunk pays.
+        sync: Scalar,
+    }
+    /// What only NVLS has.
+    NvlsEntry => Nvls {
+        /// µs before the first chunk.
+        start: Scalar,
+        /// µs of synchronisation per chunk round.
+        sync: Scalar,
+        /// Rounds that fill the pipeline.
+        fill: Scalar,
+        /// Share of a channel's rate that multicast leaves.
+        channel_share: Scalar,
+        /// Bandwidth of allgather and reducescatter relative to an allreduce's.
+        half: Scalar,
+        /// Share of the network's bandwidth that the tree between nodes keeps.
+        tree_share: Scalar,
+    }
+    /// What only PAT has.
+    PatEntry => Pat {
+        /// A round's latency relative to a ring step's.
+        round: Scalar,
+        /// µs per rank.
+        linear: Scalar,
+        /// Share of the bandwidth that is kept.
+        share: Scalar,
+    }
+    /// What only CollNet has.
+    CollnetEntry => Collnet {
+        /// µs of the in-network reduction.
+        start: Scalar,
+        /// µs per GPU of the node in the direct form.
+        per_gpu: Scalar,
+    }
+    /// What only broadcast and reduce have.
+    RootedEntry => Rooted {
+        /// µs before the first chunk, broadcast.
+        broadcast: Triple,
+        /// µs before the first chunk, reduce.
+        reduce: Triple,
+        /// Share of a hop's latency that each rank of the chain adds.
+        chain: Scalar,
+        /// Share of a hop's latency that every chunk pays.
+        sync: Triple,
+        /// Share of the bandwidth that one channel alone keeps through ranks that pass data on.
+        lone_channel: Scalar,
+        /// Share of its buffers that a broadcast's root finds empty: what fits costs it no network time.
+        absorbed: Scalar,
+        /// Share of a channel's rate left where data is passed on.
+        rate: Scalar,
+    }
+    /// One kind of hop between two ranks.
+    HopEntry => Hop {
+        /// µs for a message to be noticed on the other side, in a ring step.
+        alpha: Triple,
+        /// µs that each channel adds, because one CPU thread serves them in turn.
+        serial: Triple,
+        /// A tree hop's latency relative to a ring step's: a tree rank sends or receives, not both.
+        tree: Triple,
+        /// GB/s that one rank's CPU can move, sent and received together, whatever the link's rate.
+        ceiling: Scalar,
+        /// µs more once a message leaves the eager protocol.
+        rendezvous: Scalar,
+        /// Wire bytes per message up to which it is eager.
+        eager: Scalar,
+    }
+    /// The kinds of links.
+    HopsEntry => Hops {
+        /// NVLink.
+        nvlink: HopEntry,
+        /// PCIe peer to peer.
+        pcie: HopEntry,
+        /// Host memory.
+        shm: HopEntry,
+        /// InfiniBand.
+        infiniband: HopEntry,
+        /// RDMA over Ethernet.
+        roce: HopEntry,
+        /// AWS EFA.
+        efa: HopEntry,
+        /// HPE Slingshot.
+        slingshot: HopEntry,
+        /// GPUDirect-TCPX.
+        tcpx: HopEntry,
+        /// Kernel TCP between hosts.
+        tcp: HopEntry,
+        /// Kernel TCP through one host's loopback.
+        tcp_loopback: HopEntry,
+        /// Kernel TCP through one host's virtual Ethernet.
+        tcp_veth: HopEntry,
+    }
+    /// One generation of GPUs.
+    ArchEntry => Arch {
+        /// Payload GB/s that one channel moves with 512 threads.
+        channel_rate: Triple,
+        /// Share of the link bandwidth that NVLS turns into algorithm bandwidth of an allreduce.
+        nvls: Scalar,
+        /// MB of L2 that channel buffers share.
+        cache: Scalar,
+    }
+    /// The generations of GPUs, by compute capability.
+    ArchsEntry => Archs {
+        /// Volta and Turing.
+        sm70: ArchEntry,
+        /// A100.
+        sm80: ArchEntry,
+        /// GA10x and Ada, without NVSwitch.
+        sm86: ArchEntry,
+        /// Hopper.
+        sm90: ArchEntry,
+        /// Blackwell.
+        sm100: ArchEntry,
+    }
+}
+
+/// The constants file.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct ConstantsFile(Sections);
+
+/// A constants file that cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum ConstantsError {
+    /// It cannot be read.
+    #[error("{path}: {error}; give a constants file, or leave --constants out for the built-in one")]
+    Unreadable {
+        /// The file.
+        path: String,
+        /// What went wrong.
+        error: std::io::Error,
+    },
+    /// It is not a constants file.
+    #[error("{path}: {message}")]
+    Malformed {
+        /// The file.
+        path: String,
+        /// What is wrong where.
+        message: String,
+    },
+}
+
+const FULL: &str = include_str!("constants.toml");
+const BLIND: &str = include_str!("constants-blind.toml");
+
+impl ConstantsFile {
+    /// The built-in constants, fitted on everything that was measured.
+    pub fn full() -> Self {
+        Self::parse("constants.toml", FULL).expect("the built-in constants parse: a test holds them to it")
+    }
+
+    /// The built-in constants that never saw the live sweeps: a forecast for a machine nobody measured.
+    pub fn blind() -> Self {
+        Self::parse("constants-blind.toml", BLIND)
+            .expect("the built-in constants parse: a test holds them to it")
+    }
+
+    /// `blind`, `full` or a file.
+    pub fn load(name: &str) -> Result<Self, ConstantsError> {
+        match name {
+            "full" => Ok(Self::full()),
+            "blind" => Ok(Self::blind()),
+            path => {
+                let text = std::fs::read_to_string(path)
+                    .map_err(|error| ConstantsError::Unreadable { path: path.to_owned(), error })?;
+                Self::parse(path, &text)
+            }
+        }
+    }
+
+    fn parse(path: &str, text: &str) -> Result<Self, ConstantsError> {
+        let malformed = |message: String| ConstantsError::Malformed { path: path.to_owned(), message };
+        let mut file: ConstantsFile =
+            toml::from_str(text).map_err(|error| malformed(error.to_string().trim().replace('\n', " ")))?;
+        let mut wrong = None;
+        file.visit(&mut |name, value| {
+            if !(value.is_finite() && *value >= 0.0) {
+                wrong = Some(format!("{name} is {value}; it must be a number of at least 0"));
+            }
+        });
+        wrong.map_or(Ok(file), |message| Err(malformed(message)))
+    }
+
+    /// The nominal constants.
+    pub fn nominal(&self) -> Constants {
+        self.0.resolve(&mut |_| 1.0)
+    }
+
+    /// The constants, each times what `factor` answers for its range.
+    pub fn draw(&self, mut factor: impl FnMut(Range) -> f64) -> Constants {
+        self.0.resolve(&mut factor)
+    }
+
+    /// Shows every number with its dotted name.
+    pub fn visit(&mut self, each: &mut impl FnMut(&str, &mut f64)) {
+        self.0.visit("", each);
+    }
+
+    /// The file's text.
+    pub fn to_toml(&self) -> String {
+        toml::to_string(self).expect("plain tables of numbers and text serialise")
+    }
+}
+
+impl Hops {
+    /// The hop inside a node.
+    pub fn intra(&self, link: IntraLink) -> &Hop {
+        match link {
+            IntraLink::Nvlink | IntraLink::None => &self.nvlink,
+            IntraLink::Pcie => &self.pcie,
+            IntraLink::Shm => &self.shm,
+        }
+    }
+
+    /// The hop between nodes.
+    pub fn inter(&self, link: InterLink) -> &Hop {
+        match link {
+            InterLink::Infiniband => &self.infiniband,
+            InterLink::Roce => &self.roce,
+            InterLink::Efa => &self.efa,
+            InterLink::Slingshot => &self.slingshot,
+            InterLink::Tcpx => &self.tcpx,
+            InterLink::Tcp => &self.tcp,
+            InterLink::TcpLoopback => &self.tcp_loopback,
+            InterLink::TcpVeth => &self.tcp_veth,
+        }
+    }
+}
+
+impl Archs {
+    /// The generation of a compute capability.
+    pub fn of(&self, sm: u32) -> &Arch {
+        match sm {
+            0..=79 => &self.sm70,
+            80..=85 => &self.sm80,
+            86..=89 => &self.sm86,
+            90..=99 => &self.sm90,
+            _ => &self.sm100,
+        }
+    }
+}

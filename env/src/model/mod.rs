@@ -1,0 +1,52 @@
+//! What a collective really takes: a closed form per algorithm.
+//!
+//! NCCL's own formula has no chunk pipeline, no cost of carrying data, no CPU that serves channels in
+//! turn and no eager threshold; this model has, and is held against measurements. Times never fall
+//! when bytes grow at fixed channels and chunk, nor when a link gets slower: every formula is a sum of
+//! terms that grow in both.
+
+pub mod constants;
+pub mod fabric;
+mod network;
+mod nvls;
+mod ring;
+mod rooted;
+mod step;
+mod tree;
+
+use dynamiccl_spec::{Algorithm, Collective, Pair};
+
+pub use constants::{Constants, ConstantsError, ConstantsFile};
+pub use fabric::Fabric;
+
+/// One call with every knob as NCCL realises it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Call {
+    /// The collective.
+    pub collective: Collective,
+    /// Its size, as NCCL counts it.
+    pub bytes: u64,
+    /// Algorithm and protocol.
+    pub pair: Pair,
+    /// Launched channels.
+    pub channels: u32,
+    /// Threads per block.
+    pub threads: u32,
+    /// Payload bytes per step and channel.
+    pub chunk_bytes: u64,
+}
+
+impl Fabric {
+    /// The µs of a call; always finite and positive.
+    pub fn time(&self, call: &Call) -> f64 {
+        let lane = step::Lane::new(self, call);
+        match (call.pair.algorithm, call.collective.is_rooted()) {
+            (Algorithm::Ring, true) => rooted::time(self, call, &lane),
+            (Algorithm::Ring, false) => ring::time(self, call, &lane),
+            (Algorithm::Tree, _) => tree::time(self, &lane),
+            (Algorithm::Nvls | Algorithm::NvlsTree, _) => nvls::time(self, call, &lane),
+            (Algorithm::Pat, _) => network::pat(self, call, &lane),
+            (Algorithm::CollnetDirect | Algorithm::CollnetChain, _) => network::collnet(self, call, &lane),
+        }
+    }
+}
