@@ -8,6 +8,7 @@
 
 pub mod cluster;
 pub mod least_squares;
+pub mod measure;
 pub mod model;
 pub mod nccl;
 pub mod sim;

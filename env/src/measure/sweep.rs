@@ -1,0 +1,152 @@
+//! Sweeps over every knob: CSV files with one line per (collective, size, knobs).
+//!
+//! Any number of ranks and any link rate may occur: a reader that knew the ones measured so far
+//! would be of no use for the next.
+
+use std::path::{Path, PathBuf};
+
+use dynamiccl_spec::units::BadQuantity;
+use dynamiccl_spec::{Algorithm, Collective, GBps, Pair, Protocol};
+
+use super::error::{Fault, MeasureError};
+use super::sheet::Sheet;
+
+/// The columns of a sweep; others are ignored.
+pub(super) const COLUMNS: [&str; 9] =
+    ["ranks", "link", "collective", "size_bytes", "algo", "proto", "nchannels", "median_us", "min_us"];
+
+/// What the ranks are connected by.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Link {
+    /// One host's loopback, unshaped.
+    Loopback,
+    /// A link of this rate, per rank and direction.
+    Rate(GBps),
+}
+
+impl std::str::FromStr for Link {
+    type Err = BadQuantity;
+
+    fn from_str(s: &str) -> Result<Self, BadQuantity> {
+        if s.eq_ignore_ascii_case("loopback") { Ok(Link::Loopback) } else { s.parse().map(Link::Rate) }
+    }
+}
+
+/// What was asked for in one line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Setting {
+    /// Nothing: NCCL's own choice.
+    Default,
+    /// These knobs.
+    Knobs {
+        /// Algorithm and protocol.
+        pair: Pair,
+        /// Channels asked for; nothing is NCCL's own count.
+        channels: Option<u32>,
+    },
+}
+
+/// One line of a sweep.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct SweepRow {
+    /// The collective.
+    pub collective: Collective,
+    /// Bytes, in nccl-tests' convention.
+    pub bytes: u64,
+    /// What was asked for.
+    pub setting: Setting,
+    /// Median over the repeats, in µs.
+    pub median_us: f64,
+    /// Smallest of the repeats, in µs.
+    pub min_us: f64,
+    /// Largest of the repeats, in µs.
+    pub max_us: f64,
+    /// NCCL's own prediction for this pair, in µs.
+    pub nccl_model_us: Option<f64>,
+}
+
+/// The lines of one file with the same ranks and link.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Sweep {
+    /// The file.
+    pub file: PathBuf,
+    /// Ranks.
+    pub ranks: u32,
+    /// What connects them.
+    pub link: Link,
+    /// The lines, in the order of the file.
+    pub rows: Vec<SweepRow>,
+}
+
+/// Reads one sweep file, or every `.csv` file of a folder in the order of their names.
+pub fn read(path: &Path) -> Result<Vec<Sweep>, MeasureError> {
+    if !path.is_dir() {
+        return read_file(path);
+    }
+    let unreadable = |e: std::io::Error| MeasureError::unreadable(path, &e);
+    let mut files = Vec::new();
+    for entry in path.read_dir().map_err(unreadable)? {
+        let file = entry.map_err(unreadable)?.path();
+        if file.extension().is_some_and(|e| e.eq_ignore_ascii_case("csv")) {
+            files.push(file);
+        }
+    }
+    files.sort();
+    if files.is_empty() {
+        let remedy = "give a folder with at least one .csv file of a sweep";
+        return Err(MeasureError::NoRows(Fault::new(path, 0, "no .csv file", remedy)));
+    }
+    let sweeps: Result<Vec<_>, _> = files.iter().map(|file| read_file(file)).collect();
+    Ok(sweeps?.concat())
+}
+
+fn read_file(file: &Path) -> Result<Vec<Sweep>, MeasureError> {
+    let mut sheet = Sheet::open(file)?;
+    sheet.require(&COLUMNS)?;
+    let mut sweeps: Vec<Sweep> = Vec::new();
+    while sheet.advance()? {
+        let ranks: u32 = sheet.whole("ranks")?;
+        let link: Link = sheet.word("link")?;
+        let row = row_of(&sheet)?;
+        match sweeps.iter_mut().find(|s| s.ranks == ranks && s.link == link) {
+            Some(sweep) => sweep.rows.push(row),
+            None => sweeps.push(Sweep { file: file.to_owned(), ranks, link, rows: vec![row] }),
+        }
+    }
+    if sweeps.is_empty() { Err(sheet.no_rows()) } else { Ok(sweeps) }
+}
+
+/// The row of the current line.
+pub(super) fn row_of(sheet: &Sheet) -> Result<SweepRow, MeasureError> {
+    let median_us = sheet.positive("median_us")?;
+    let min_us = sheet.positive("min_us")?;
+    let max_us = if sheet.text("max_us").is_empty() { median_us } else { sheet.positive("max_us")? };
+    if !(min_us <= median_us && median_us <= max_us) {
+        return Err(sheet.bad("median_us", "it must lie between min_us and max_us"));
+    }
+    let model: Option<f64> = sheet.optional("nccl_model_us", "a time in µs, or nothing, is expected")?;
+    Ok(SweepRow {
+        collective: sheet.word("collective")?,
+        bytes: sheet.whole("size_bytes")?,
+        setting: setting_of(sheet)?,
+        median_us,
+        min_us,
+        max_us,
+        nccl_model_us: model.filter(|time| time.is_finite() && *time > 0.0),
+    })
+}
+
+fn setting_of(sheet: &Sheet) -> Result<Setting, MeasureError> {
+    let is_default = |column| matches!(sheet.text(column), "default" | "");
+    match (is_default("algo"), is_default("proto")) {
+        (true, true) => Ok(Setting::Default),
+        (true, false) => Err(sheet.bad("algo", "name the algorithm that was forced with the protocol")),
+        (false, true) => Err(sheet.bad("proto", "name the protocol that was forced with the algorithm")),
+        (false, false) => {
+            let pair = Pair::new(sheet.word::<Algorithm>("algo")?, sheet.word::<Protocol>("proto")?);
+            let remedy = "a whole number, or nothing for NCCL's own, is expected";
+            let channels: Option<u32> = sheet.optional("nchannels", remedy)?;
+            Ok(Setting::Knobs { pair, channels: channels.filter(|&n| n > 0) })
+        }
+    }
+}
