@@ -11,10 +11,16 @@ use crate::nccl::graph::Graphs;
 mod builtin;
 mod check;
 mod communicator;
+mod dump;
 mod error;
+mod graph_xml;
+pub mod search;
 mod tiers;
+mod topo_xml;
+pub mod topology;
 
 pub use self::communicator::CommOptions;
+pub use self::dump::DumpError;
 pub use self::error::ClusterError;
 pub use self::tiers::TIERS;
 pub use crate::nccl::host::{CpuArch, CpuVendor};
