@@ -8,14 +8,14 @@ use dynamiccl_spec::{ChannelChoice, ChunkChoice, Collective, CostTable, Knobs, P
 use crate::cluster::{Cluster, ClusterError, CommOptions};
 use crate::model::{Call, Fabric};
 use crate::nccl::{Communicator, Realised};
-use crate::world::{Conditions, Modes, World, WorldField};
+use crate::world::{Conditions, Field, Modes, World};
 
 /// One communicator in one world.
 #[derive(Debug, Clone)]
 pub struct Simulator {
     communicator: Communicator,
     fabric: Fabric,
-    field: Option<WorldField>,
+    field: Option<Field>,
 }
 
 /// A setting of the knobs, as NCCL runs it, and its true time.

@@ -147,38 +147,39 @@ fn kind(table: &PreparedTable) -> String {
     format!("{source} {} {}", table.cluster.description, table.samples[0].call.collective)
 }
 
+/// Constants that move together: where no source forces a protocol, only NCCL's pick was measured, and
+/// its neighbours' latencies cannot be told apart. They keep the proportions of the first values.
+fn tied(name: &str) -> &str {
+    const APART: [&str; 3] = ["hop.nvlink.", "hop.tcp_loopback.", "hop.tcp_veth."];
+    let by_protocol = name.starts_with("hop.") && !APART.iter().any(|hop| name.starts_with(hop));
+    let protocol = name.rfind('.').filter(|&dot| by_protocol && ["ll", "ll128", "simple"].contains(&&name[dot + 1..]));
+    protocol.map_or(name, |dot| &name[..dot])
+}
+
 fn fit(data: &Data, start: ConstantsFile, sockets: bool, wanted: &dyn Fn(&str) -> bool) -> ConstantsFile {
-    let (mut names, mut logs) = (Vec::new(), Vec::new());
+    let mut names: Vec<String> = Vec::new();
     start.clone().visit(&mut |name, value| {
         // 1000 and more stands for "no limit".
         let known = FIXED.iter().any(|fixed| name.contains(fixed)) || *value >= 1e3 || *value <= 0.0;
-        if !known && wanted(name) && (sockets || !blind_only(name)) {
-            names.push(name.to_owned());
-            logs.push(value.ln());
+        if !known && wanted(name) && (sockets || !blind_only(name)) && names.last().is_none_or(|last| last != tied(name)) {
+            names.push(tied(name).to_owned());
         }
     });
-    let apply = |x: &[f64]| {
+    let apply = |logs: &[f64]| {
+        let factors: BTreeMap<&str, f64> = names.iter().map(String::as_str).zip(logs.iter().map(|x| x.exp())).collect();
         let mut file = start.clone();
-        let mut next = 0;
-        file.visit(&mut |name, value| {
-            if names.get(next).is_some_and(|wanted| wanted == name) {
-                *value = x[next].exp();
-                next += 1;
-            }
-        });
+        file.visit(&mut |name, value| *value *= factors.get(tied(name)).unwrap_or(&1.0));
         file
     };
     let options = match sockets {
         false => Options { outlier: 0.2, hold: 2.0, reach: 1.1, iterations: 40 },
         true => Options { outlier: 0.2, hold: 0.3, reach: 1.5, iterations: 40 },
     };
-    let x = minimise(&logs, options, |x| data.residuals(&apply(x).nominal(), sockets));
-    for ((name, from), to) in
-        names.iter().zip(&logs).zip(&x).filter(|((_, from), to)| (*from - *to).abs() > 0.02)
-    {
-        println!("{name:36} {:9.4} -> {:9.4}", from.exp(), to.exp());
+    let logs = minimise(&vec![0.0; names.len()], options, |x| data.residuals(&apply(x).nominal(), sockets));
+    for (name, log) in names.iter().zip(&logs).filter(|(_, log)| log.abs() > 0.02) {
+        println!("{name:36} x {:.3}", log.exp());
     }
-    apply(&x)
+    apply(&logs)
 }
 
 /// Forgets what only the sweeps have shown: neutral values, or NCCL's own.
@@ -187,13 +188,13 @@ fn without_sweeps(mut file: ConstantsFile) -> ConstantsFile {
         "pat.round" | "rooted.network.lone_channel" => *value = 1.0,
         "pat.linear" => *value = 2.8,
         "pat.share" => *value = 0.75,
-        "rooted.network.absorbed" => *value = 0.0,
-        "hop.tcp.launch" => *value = 1.0,
+                "hop.tcp.launch" => *value = 1.0,
         // NCCL's own network row, and a guess for the socket calls of one message.
         "hop.tcp.alpha.ll" => *value = 5.0,
         "hop.tcp.alpha.ll128" => *value = 8.5,
         "hop.tcp.alpha.simple" => *value = 14.0,
         name if name.starts_with("hop.tcp.serial") => *value = 10.0,
+        name if name.ends_with("absorbed") => *value = 0.0,
         name if name.ends_with("overlap") => *value = 1.0,
         name if name.starts_with("hop.tcp.tree") => *value = 1.0,
         _ => {}

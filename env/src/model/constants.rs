@@ -187,9 +187,9 @@ sections! {
     }
     /// What only broadcast and reduce have.
     RootedEntry => Rooted {
-        /// µs before the first chunk, broadcast.
+        /// µs before the first chunk of a broadcast.
         broadcast: Triple,
-        /// µs before the first chunk, reduce.
+        /// µs before the first chunk of a reduce.
         reduce: Triple,
         /// Share of a hop's latency that each rank of the chain adds.
         chain: Scalar,
@@ -197,8 +197,6 @@ sections! {
         sync: Triple,
         /// Share of the bandwidth that one channel alone keeps through ranks that pass data on.
         lone_channel: Scalar,
-        /// Share of its buffers that a broadcast's root finds empty: what fits costs it no network time.
-        absorbed: Scalar,
         /// Share of a channel's rate left where data is passed on.
         rate: Scalar,
     }
@@ -221,6 +219,8 @@ sections! {
         tree: Triple,
         /// Share of what other channels send that a tree's hop waits for while the trees fill.
         overlap: Scalar,
+        /// Share of one channel's buffers that a broadcast's root finds empty: what fits costs it no time.
+        absorbed: Scalar,
         /// GB/s that one rank's CPU can move, sent and received together, whatever the link's rate.
         ceiling: Scalar,
         /// Bandwidth that flows lose by sharing paths, for one channel; it falls with their number.

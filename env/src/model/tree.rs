@@ -3,7 +3,8 @@
 use crate::model::fabric::Fabric;
 use crate::model::step::Lane;
 
-/// Bytes after which a hop passes data on: LL and LL128 need not wait for the whole chunk.
+/// Bytes after which a hop inside a node passes data on: LL and LL128 need not wait for the whole
+/// chunk. The network sends whole chunks.
 const GRANULE: [f64; 3] = [2048.0, 15360.0, f64::INFINITY];
 
 /// µs of an allreduce.
@@ -22,7 +23,7 @@ pub fn time(fabric: &Fabric, lane: &Lane) -> f64 {
     let wired = shared(on_wire, lane.channels * on_wire);
     let fill = 2.0
         * ((fabric.local - 1.0) * (near + copied)
-            + fabric.depth * (far + copied + wired)
+            + fabric.depth * (far + first / rate + wired)
             + fabric.tree_detour);
     let sync = constants.sync * if fabric.crosses() { near.max(far / 8.0) } else { near };
     let more = (chunks - 1.0).max(0.0);

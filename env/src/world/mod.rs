@@ -9,8 +9,6 @@ mod draw;
 mod field;
 mod weather;
 
-use std::sync::Arc;
-
 use crate::cluster::{Cluster, InterLink};
 use crate::model::constants::{Constants, ConstantsFile, Residual, Weather};
 use draw::{Stream, generator, log_uniform};
@@ -31,24 +29,19 @@ enum Crossing {
 pub struct World {
     seed: Option<u64>,
     constants: Constants,
-    fields: Option<Arc<[Field; 3]>>,
 }
 
 impl World {
     /// The world in which every constant has its value and the model knows everything.
     pub fn nominal(constants: &ConstantsFile) -> Self {
-        World { seed: None, constants: constants.nominal(), fields: None }
+        World { seed: None, constants: constants.nominal() }
     }
 
     /// The world of a seed.
     pub fn draw(constants: &ConstantsFile, seed: u64) -> Self {
         let mut rng = generator(seed, Stream::Constants);
         let constants = constants.draw(|range| log_uniform(&mut rng, range));
-        let mut rng = generator(seed, Stream::Field);
-        let residual = &constants.residual;
-        let fields =
-            [&residual.node, &residual.rdma, &residual.socket].map(|r: &Residual| Field::draw(r, &mut rng));
-        World { seed: Some(seed), constants, fields: Some(Arc::new(fields)) }
+        World { seed: Some(seed), constants }
     }
 
     /// The seed, if it is not the nominal world.
@@ -61,10 +54,15 @@ impl World {
         &self.constants
     }
 
-    /// The field that holds for a communicator, if there is one.
-    pub(crate) fn field(&self, cluster: &Cluster, nodes: u32) -> Option<WorldField> {
-        let fields = self.fields.clone()?;
-        Some(WorldField { fields, which: Crossing::of(cluster, nodes) as usize })
+    /// What the model does not know about a communicator; nothing in the nominal world.
+    pub fn field(&self, cluster: &Cluster, nodes: u32) -> Option<Field> {
+        let residuals = &self.constants.residual;
+        let residual: &Residual = match Crossing::of(cluster, nodes) {
+            Crossing::Node => &residuals.node,
+            Crossing::Rdma => &residuals.rdma,
+            Crossing::Socket => &residuals.socket,
+        };
+        Some(Field::draw(residual, &mut generator(self.seed?, Stream::Field)))
     }
 
     /// The weather of a communicator; calm and without noise in the nominal world.
@@ -88,20 +86,5 @@ impl Crossing {
             Some(InterLink::Tcp | InterLink::TcpLoopback | InterLink::TcpVeth) => Crossing::Socket,
             Some(_) => Crossing::Rdma,
         }
-    }
-}
-
-/// A world's field for one kind of communicator.
-#[derive(Debug, Clone)]
-pub(crate) struct WorldField {
-    fields: Arc<[Field; 3]>,
-    which: usize,
-}
-
-impl std::ops::Deref for WorldField {
-    type Target = Field;
-
-    fn deref(&self) -> &Field {
-        &self.fields[self.which]
     }
 }
