@@ -1,1 +1,29 @@
-fn main() {}
+//! The command line: parse the words, run the command, answer with an exit code.
+//!
+//! Everything here is about people and scripts: arguments, plans, tables, progress, exit codes. What
+//! a time is and what a good decision is belongs to the library crates.
+#![forbid(unsafe_code)]
+#![expect(dead_code, reason = "the frame is complete before the commands that use all of it")]
+
+mod args;
+mod atomic;
+mod commands;
+mod exit;
+mod interrupt;
+mod output;
+mod progress;
+mod session;
+mod table;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use args::Args;
+
+fn main() -> ExitCode {
+    match Args::try_parse() {
+        Ok(args) => exit::finish(commands::run(&args)),
+        Err(usage) => exit::usage(&usage),
+    }
+}

@@ -6,8 +6,12 @@
 //! trained or what a command line looks like.
 #![forbid(unsafe_code)]
 
+pub mod calibrate;
 pub mod cluster;
 pub mod least_squares;
 pub mod measure;
 pub mod model;
 pub mod nccl;
+pub mod sim;
+pub mod validate;
+pub mod world;

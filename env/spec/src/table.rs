@@ -40,10 +40,15 @@ impl CostTable {
 
     /// The entry that NCCL takes: the smallest, the first of equals.
     pub fn best(&self) -> Option<(Pair, f32)> {
-        self.available().fold(None, |best, entry| match best {
-            Some((_, cost)) if cost <= entry.1 => best,
-            _ => Some(entry),
-        })
+        // Every call of every tuner comes through here: a flat scan is several times faster than iterators
+        // over pairs.
+        let (mut index, mut lowest) = (PAIRS, f32::INFINITY);
+        for (i, &cost) in self.0.as_flattened().iter().enumerate() {
+            if cost >= 0.0 && cost < lowest {
+                (index, lowest) = (i, cost);
+            }
+        }
+        Pair::from_index(index).map(|pair| (pair, lowest))
     }
 
     /// The available pairs as a mask.

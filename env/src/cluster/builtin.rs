@@ -16,7 +16,7 @@ macro_rules! built_in {
 }
 
 /// Names and texts of the built-in clusters.
-const BUILT_IN: [(&str, &str); 30] = [
+const BUILT_IN: [(&str, &str); 31] = [
     built_in!("a100_4gpu"),
     built_in!("a100_4nic200"),
     built_in!("a100_8_tcp100g"),
@@ -34,6 +34,7 @@ const BUILT_IN: [(&str, &str); 30] = [
     built_in!("gh200_4gpu"),
     built_in!("h100_2gpu"),
     built_in!("h100_4gpu"),
+    built_in!("h200_shared"),
     built_in!("h800_8gpu"),
     built_in!("hgx_b200"),
     built_in!("ib100g_1gpu"),

@@ -124,6 +124,8 @@ impl Check<'_> {
         for (index, from) in cluster.tiers.iter().enumerate() {
             self.within(&format!("tiers[{index}].tier"), from.tier, 0..=4)?;
             self.within(&format!("tiers[{index}].nodes"), from.nodes, 1..=u32::MAX)?;
+            self.within(&format!("tiers[{index}].hop_latency"), from.hop_latency, 0.0..=MOST_MICROS)?;
+            self.within(&format!("tiers[{index}].bandwidth_share"), from.bandwidth_share, LEAST..=1.0)?;
         }
         for (index, two) in cluster.tiers.windows(2).enumerate() {
             if two[1].nodes <= two[0].nodes {
@@ -218,6 +220,12 @@ mod tests {
             ("nodes = 5, tier = 3", "nodes = 2, tier = 3", "tiers[2].nodes = 2: must be above the 2"),
             ("nodes = 5, tier = 3", "nodes = 5, tier = 1", "tiers[2].tier = 1: must not be below the 2"),
             ("nodes = 5, tier = 3", "nodes = 5, tier = 5", "tiers[2].tier = 5: must be 0 to 4"),
+            ("nodes = 5, tier = 3", "nodes = 5, tier = 3, hop_latency = nan", "tiers[2].hop_latency = NaN"),
+            (
+                "nodes = 5, tier = 3",
+                "nodes = 5, tier = 3, bandwidth_share = 0.0",
+                "tiers[2].bandwidth_share = 0",
+            ),
             ("link = \"nvlink\"", "link = \"none\"", "intra.link = none"),
             ("link = \"nvlink\"", "link = \"pcie\"", "intra.nvswitch = true"),
             ("channels = 12", "channels = 65", "graphs.single.ring.channels = 65: must be 1 to 64"),

@@ -167,6 +167,9 @@ pub struct Inter {
     pub nic_rate: f64,
     /// GB/s that one node really moves one way, all NICs together.
     pub bandwidth: f64,
+    /// Whether a token bucket paces the link: bursts pass, only the average is held to the bandwidth.
+    #[serde(default)]
+    pub shaped: bool,
     /// One-way propagation between nodes in µs, beyond what the technology implies.
     #[serde(default)]
     pub propagation: f64,

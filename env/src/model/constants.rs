@@ -114,11 +114,17 @@ sections! {
         /// What only CollNet has.
         collnet: CollnetEntry,
         /// What only broadcast and reduce have: a chain that is filled once.
-        rooted: RootedEntry,
+        rooted: RootedsEntry,
         /// The kinds of links.
         hop: HopsEntry,
         /// The generations of GPUs.
         arch: ArchsEntry,
+        /// What the model does not know, by what the communicator crosses.
+        residual: ResidualsEntry,
+        /// What changes from call to call, by what the communicator crosses.
+        weather: WeathersEntry,
+        /// How far real bandwidths are from a cluster file's.
+        bandwidth: BandwidthEntry,
     }
     /// What holds for every collective.
     CallEntry => Call {
@@ -145,8 +151,6 @@ sections! {
     TreeEntry => Tree {
         /// Share of a channel's rate left when its threads serve both directions.
         rate: Triple,
-        /// Share of the second tree's traffic that meets the first one's while the tree fills.
-        overlap: Scalar,
         /// Share of a hop's latency that every further chunk pays.
         sync: Scalar,
     }
@@ -198,16 +202,31 @@ sections! {
         /// Share of a channel's rate left where data is passed on.
         rate: Scalar,
     }
+    /// Broadcast and reduce by what their chain crosses.
+    RootedsEntry => Rooteds {
+        /// One node.
+        node: RootedEntry,
+        /// A network.
+        network: RootedEntry,
+    }
     /// One kind of hop between two ranks.
     HopEntry => Hop {
+        /// Share of a launch that back-to-back calls over such hops do not hide.
+        launch: Scalar,
         /// µs for a message to be noticed on the other side, in a ring step.
         alpha: Triple,
         /// µs that each channel adds, because one CPU thread serves them in turn.
         serial: Triple,
         /// A tree hop's latency relative to a ring step's: a tree rank sends or receives, not both.
         tree: Triple,
+        /// Share of what other channels send that a tree's hop waits for while the trees fill.
+        overlap: Scalar,
         /// GB/s that one rank's CPU can move, sent and received together, whatever the link's rate.
         ceiling: Scalar,
+        /// Bandwidth that flows lose by sharing paths, for one channel; it falls with their number.
+        collision: Scalar,
+        /// µs for each flow into a NIC beyond what its queues take.
+        incast: Scalar,
         /// µs more once a message leaves the eager protocol.
         rendezvous: Scalar,
         /// Wire bytes per message up to which it is eager.
@@ -246,6 +265,79 @@ sections! {
         nvls: Scalar,
         /// MB of L2 that channel buffers share.
         cache: Scalar,
+    }
+    /// How far real bandwidths are from a cluster file's.
+    BandwidthEntry => Bandwidth {
+        /// Factor inside a node.
+        intra: Scalar,
+        /// Factor between nodes.
+        inter: Scalar,
+    }
+    /// Residuals of the fitted model: how large, how smooth, how often jumping.
+    ResidualEntry => Residual {
+        /// Standard deviation of the log of measured over modelled time.
+        spread: Scalar,
+        /// Share of its variance that each collective has to itself.
+        own: Scalar,
+        /// Octaves of size over which residuals stay alike.
+        size_octaves: Scalar,
+        /// Octaves of channels over which residuals stay alike.
+        channel_octaves: Scalar,
+        /// Standard deviation of the log step at a cliff.
+        cliff: Scalar,
+        /// Chance that a pair has a cliff.
+        cliff_rate: Scalar,
+        /// Chance that a setting has two modes.
+        bimodal_rate: Scalar,
+        /// How much slower the slow mode is.
+        bimodal_slow: Scalar,
+    }
+    /// Residuals by what the communicator crosses.
+    ResidualsEntry => Residuals {
+        /// One node.
+        node: ResidualEntry,
+        /// A network with RDMA.
+        rdma: ResidualEntry,
+        /// Kernel sockets.
+        socket: ResidualEntry,
+    }
+    /// What changes from call to call.
+    WeatherEntry => Weather {
+        /// Standard deviation of the log of a call's jitter.
+        jitter: Scalar,
+        /// Chance that a call is hit by a pause.
+        pause_rate: Scalar,
+        /// Shortest pause, µs.
+        pause: Scalar,
+        /// Shape of the pauses' Pareto tail.
+        pause_shape: Scalar,
+        /// Mean share of the network that others take while they are active.
+        load: Scalar,
+        /// Mean seconds that others stay active or away.
+        load_dwell: Scalar,
+        /// Stragglers per hour.
+        straggler_rate: Scalar,
+        /// Speed of a straggler.
+        straggler_speed: Scalar,
+        /// Mean seconds that one lasts.
+        straggler_dwell: Scalar,
+        /// NIC faults per hour.
+        fault_rate: Scalar,
+        /// Seconds that a fault stalls the call it hits.
+        fault_stall: Scalar,
+        /// Mean seconds until the NIC is back.
+        fault_dwell: Scalar,
+        /// Standard deviation of the log of latency and bandwidth after an hour of drift.
+        drift: Scalar,
+    }
+    /// Weather by what the communicator crosses.
+    WeathersEntry => Weathers {
+        /// One node.
+        node: WeatherEntry,
+        /// A network with RDMA.
+        rdma: WeatherEntry,
+        /// Kernel sockets.
+        socket: WeatherEntry,
     }
     /// The generations of GPUs, by compute capability.
     ArchsEntry => Archs {
@@ -344,9 +436,31 @@ impl ConstantsFile {
         self.0.visit("", each);
     }
 
-    /// The file's text.
+    /// The file's text, one constant a line.
     pub fn to_toml(&self) -> String {
-        toml::to_string(self).expect("plain tables of numbers and text serialise")
+        let table = toml::Table::try_from(self).expect("plain tables of numbers and text serialise");
+        let mut text = String::new();
+        write_sections("", &table, &mut text);
+        text
+    }
+}
+
+/// Writes a table of constants as a section, and tables of tables as sections below it.
+fn write_sections(path: &str, table: &toml::Table, text: &mut String) {
+    let is_constant = |value: &toml::Value| value.get("value").is_some();
+    if table.values().any(is_constant) {
+        text.push_str(&format!("{}[{path}]\n", if text.is_empty() { "" } else { "\n" }));
+    }
+    for (name, constant) in table.iter().filter(|(_, value)| is_constant(value)) {
+        let part = |key: &str| constant.get(key).map_or(String::new(), ToString::to_string);
+        let (value, range, source) = (part("value"), part("range"), part("source"));
+        text.push_str(&format!("{name} = {{ value = {value}, range = {range}, source = {source} }}\n"));
+    }
+    for (name, value) in table.iter().filter(|(_, value)| !is_constant(value)) {
+        if let toml::Value::Table(inner) = value {
+            let dot = if path.is_empty() { "" } else { "." };
+            write_sections(&format!("{path}{dot}{name}"), inner, text);
+        }
     }
 }
 

@@ -8,7 +8,7 @@ use crate::model::step::Lane;
 
 /// µs of an allgather or reducescatter by parallel aggregated trees.
 pub fn pat(fabric: &Fabric, call: &Call, lane: &Lane) -> f64 {
-    let constants = &fabric.constants.pat;
+    let constants = &fabric.pat;
     let rounds = f64::from(ceil_log2(fabric.ranks as u32));
     let first = (lane.share / fabric.ranks).min(lane.chunk);
     let round = lane.hop(fabric, &fabric.inter, first, 0.0) * constants.round;
@@ -18,9 +18,9 @@ pub fn pat(fabric: &Fabric, call: &Call, lane: &Lane) -> f64 {
     let moved = call.bytes as f64 * (fabric.ranks - 1.0) / fabric.ranks;
     let copy = moved / (lane.rate * lane.channels);
     let on_host = 2.0 * moved / fabric.host_bandwidth;
-    let line = moved / fabric.inter_bandwidth;
+    let line = lane.on_network(fabric, moved / lane.channels);
     let wired = lane.blended(fabric, copy, line).max(served + lane.blended(fabric, copy, on_host));
-    fabric.constants.call.launch[lane.protocol]
+    fabric.call.launch[lane.protocol]
         + rounds * round
         + fabric.tree_detour
         + constants.linear * fabric.ranks
@@ -29,7 +29,7 @@ pub fn pat(fabric: &Fabric, call: &Call, lane: &Lane) -> f64 {
 
 /// µs of a reduction inside the network's switches.
 pub fn collnet(fabric: &Fabric, call: &Call, lane: &Lane) -> f64 {
-    let constants = &fabric.constants.collnet;
+    let constants = &fabric.collnet;
     let near = lane.hop(fabric, &fabric.intra, lane.share.min(lane.chunk), 1.0);
     let inside = match call.pair.algorithm {
         Algorithm::CollnetDirect => 2.0 * (near + constants.per_gpu * (fabric.local - 1.0)),
@@ -39,9 +39,5 @@ pub fn collnet(fabric: &Fabric, call: &Call, lane: &Lane) -> f64 {
         .max(lane.on_link(lane.chunk, fabric.inter_bandwidth))
         .max(2.0 * lane.on_link(lane.chunk, fabric.intra_bandwidth));
     let chunks = lane.share / lane.chunk;
-    fabric.constants.call.launch[lane.protocol]
-        + inside
-        + constants.start
-        + fabric.tree_detour
-        + chunks * busy
+    fabric.call.launch[lane.protocol] + inside + constants.start + fabric.tree_detour + chunks * busy
 }

@@ -8,7 +8,7 @@ use crate::model::step::Lane;
 
 /// µs of an allreduce, allgather or reducescatter.
 pub fn time(fabric: &Fabric, call: &Call, lane: &Lane) -> f64 {
-    let constants = &fabric.constants.nvls;
+    let constants = &fabric.nvls;
     let link = fabric.intra_bandwidth * fabric.arch.nvls * kind(fabric, call.collective);
     let channels = lane.channels * lane.rate * constants.channel_share;
     let mut rate = link.min(channels);
@@ -32,14 +32,14 @@ pub fn time(fabric: &Fabric, call: &Call, lane: &Lane) -> f64 {
 fn kind(fabric: &Fabric, collective: Collective) -> f64 {
     match collective {
         Collective::AllReduce => 1.0,
-        _ => fabric.constants.nvls.half * (fabric.local - 1.0).max(1.0) / fabric.local,
+        _ => fabric.nvls.half * (fabric.local - 1.0).max(1.0) / fabric.local,
     }
 }
 
 /// Share of the NICs' bandwidth that payload gets: two nodes exchange once, more pass data on.
 fn network(fabric: &Fabric, call: &Call) -> f64 {
     match call.pair.algorithm {
-        Algorithm::NvlsTree if fabric.nodes > 2.0 => fabric.constants.nvls.tree_share,
+        Algorithm::NvlsTree if fabric.nodes > 2.0 => fabric.nvls.tree_share,
         Algorithm::NvlsTree => 2.0,
         _ => 1.0,
     }

@@ -13,7 +13,7 @@ pub fn time(fabric: &Fabric, call: &Call, lane: &Lane) -> f64 {
     let loop_bytes = fabric.ranks * lane.chunk;
     let full = (lane.share / loop_bytes).floor();
     let rest = lane.share - full * loop_bytes;
-    let mut micros = fabric.constants.call.launch[lane.protocol];
+    let mut micros = fabric.call.launch[lane.protocol];
     if full > 0.0 {
         micros += full * steps * period(fabric, lane, lane.chunk);
     }
@@ -31,8 +31,8 @@ fn period(fabric: &Fabric, lane: &Lane, bytes: f64) -> f64 {
     if !fabric.crosses() {
         return lane.overlapped(fabric, lane.blended(fabric, copy, wire), near);
     }
-    wire = wire.max(lane.on_link(bytes, fabric.inter_bandwidth));
-    let near = near.max(fabric.constants.call.paced_hop[lane.protocol]);
+    wire = wire.max(lane.on_network(fabric, bytes));
+    let near = near.max(fabric.call.paced_hop[lane.protocol]);
     let far = lane.hop(fabric, &fabric.inter, bytes, lane.queue);
     let mean =
         ((fabric.ranks - fabric.nodes) * near + fabric.nodes * far) / fabric.ranks + fabric.ring_detour;

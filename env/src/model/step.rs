@@ -9,6 +9,9 @@ const STEPS: f64 = 8.0;
 /// Buffers per channel that compete for the cache: receive, send and the user's own.
 const BUFFERS: f64 = 3.0;
 
+/// Flows into one NIC that its queues take without delay.
+const QUEUES: f64 = 8.0;
+
 /// One channel of a call: its share and what bounds its speed.
 #[derive(Debug, Clone, Copy)]
 pub struct Lane {
@@ -35,7 +38,7 @@ impl Lane {
     pub fn new(fabric: &Fabric, call: &Call) -> Self {
         let protocol = call.pair.protocol.id();
         let channels = f64::from(call.channels.max(1));
-        let constants = &fabric.constants.call;
+        let constants = &fabric.call;
         let doublings = f64::from(31 - call.channels.max(1).leading_zeros());
         let chunk = call.chunk_bytes.max(1) as f64;
         let spills = channels * BUFFERS * STEPS * chunk > fabric.arch.cache * 1e6;
@@ -54,6 +57,12 @@ impl Lane {
         }
     }
 
+    /// µs that all channels together need on the network for `bytes` each. Few flows share paths worse.
+    pub fn on_network(&self, fabric: &Fabric, bytes: f64) -> f64 {
+        let collisions = 1.0 + fabric.inter.collision / self.channels.sqrt();
+        self.on_link(bytes, fabric.inter_bandwidth) * collisions
+    }
+
     /// µs that all channels together need on a link of this bandwidth for `bytes` each.
     pub fn on_link(&self, bytes: f64, bandwidth: f64) -> f64 {
         self.channels * bytes * self.wire / bandwidth
@@ -66,20 +75,21 @@ impl Lane {
 
     /// Latency of a hop for a message of `bytes` per channel, with `queue` messages for one CPU thread.
     pub fn hop(&self, fabric: &Fabric, hop: &Hop, bytes: f64, queue: f64) -> f64 {
-        let constants = &fabric.constants.call;
+        let constants = &fabric.call;
         let data = constants.data[self.protocol] * bytes / (bytes + constants.data_scale[self.protocol]);
         let rendezvous = if bytes * self.wire > hop.eager { hop.rendezvous } else { 0.0 };
-        hop.alpha[self.protocol] + hop.serial[self.protocol] * queue + self.spread + data + rendezvous
+        let crowd = hop.incast * (self.channels / fabric.lanes - QUEUES).max(0.0);
+        hop.alpha[self.protocol] + hop.serial[self.protocol] * queue + self.spread + data + rendezvous + crowd
     }
 
     /// Copying and sending, which overlap but for a share of the quicker one.
     pub fn blended(&self, fabric: &Fabric, copy: f64, wire: f64) -> f64 {
-        copy.max(wire) + fabric.constants.call.blend[self.protocol].min(1.0) * copy.min(wire)
+        copy.max(wire) + fabric.call.blend[self.protocol].min(1.0) * copy.min(wire)
     }
 
     /// A transfer and a latency that partly hide each other: never less than either part allows.
     pub fn overlapped(&self, fabric: &Fabric, busy: f64, latency: f64) -> f64 {
-        let exposed = fabric.constants.call.exposed[self.protocol].min(1.0);
+        let exposed = fabric.call.exposed[self.protocol].min(1.0);
         busy + latency - ((1.0 - exposed) * latency).min(busy)
     }
 }

@@ -8,12 +8,12 @@ const GRANULE: [f64; 3] = [2048.0, 15360.0, f64::INFINITY];
 
 /// µs of an allreduce.
 pub fn time(fabric: &Fabric, lane: &Lane) -> f64 {
-    let constants = &fabric.constants.tree;
+    let constants = &fabric.tree;
     let rate = lane.rate * constants.rate[lane.protocol];
     let first = lane.share.min(lane.chunk);
     let chunks = lane.share / lane.chunk;
     // While the trees fill, a hop waits for its own tree and for what of the other shares its way.
-    let shared = |alone: f64, all: f64| alone + (all - alone) * constants.overlap.min(1.0);
+    let shared = |alone: f64, all: f64| alone + (all - alone) * fabric.inter.overlap.min(1.0);
     let near = lane.hop(fabric, &fabric.intra, first, 1.0) * fabric.intra.tree[lane.protocol];
     let far =
         lane.hop(fabric, &fabric.inter, first, shared(1.0, lane.queue)) * fabric.inter.tree[lane.protocol];
@@ -26,7 +26,7 @@ pub fn time(fabric: &Fabric, lane: &Lane) -> f64 {
             + fabric.tree_detour);
     let sync = constants.sync * if fabric.crosses() { near.max(far / 8.0) } else { near };
     let more = (chunks - 1.0).max(0.0);
-    fabric.constants.call.launch[lane.protocol]
+    fabric.call.launch[lane.protocol]
         + fill
         + more * (period(fabric, lane, rate) + sync)
         + if lane.protocol == 2 { 0.0 } else { first / rate }
@@ -41,15 +41,15 @@ fn period(fabric: &Fabric, lane: &Lane, rate: f64) -> f64 {
     if fabric.crosses() {
         let sends = sends(fabric.nodes, lane.channels);
         let serial = fabric.inter.serial[lane.protocol] * fabric.inter.tree[lane.protocol] * lane.queue;
-        busy = busy.max(sends * lane.on_link(lane.chunk, fabric.inter_bandwidth));
+        busy = busy.max(sends * lane.on_network(fabric, lane.chunk));
         busy = busy.max(sends * (serial + lane.on_host(fabric, lane.chunk)));
     }
     busy
 }
 
-/// How often the busiest node sends a chunk: once up and twice down, but a rank that is inside one of
+/// How often the busiest node sends each byte: once up and twice down, but a rank that is inside one of
 /// the two trees is a leaf of the other, so two channels balance what one cannot.
-fn sends(nodes: f64, channels: f64) -> f64 {
+pub fn sends(nodes: f64, channels: f64) -> f64 {
     let (inside, leaf) = match nodes {
         n if n <= 2.0 => (1.0, 1.0),
         n if n <= 3.0 => (2.0, 1.0),

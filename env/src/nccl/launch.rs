@@ -169,26 +169,33 @@ struct Cells {
     bytes: u64,
     size: u64,
     count: u64,
-    traffic: u64,
-    traffic_per_cell: u64,
+    traffic_per_byte: u64,
+    least_traffic: u64,
 }
 
 impl Cells {
     fn new(bytes: u64, traffic_per_byte: u64, least_traffic: u64) -> Self {
         let size = least_traffic.div_ceil(traffic_per_byte).next_multiple_of(16);
-        Cells {
-            bytes,
-            size,
-            count: bytes.div_ceil(size),
-            traffic: bytes.saturating_mul(traffic_per_byte).max(least_traffic),
-            traffic_per_cell: size * traffic_per_byte,
-        }
+        Cells { bytes, size, count: bytes.div_ceil(size), traffic_per_byte, least_traffic }
+    }
+
+    /// Cells that each channel takes when `wanted` channels share the traffic.
+    fn per_channel(&self, wanted: u64) -> u64 {
+        let each = match self.bytes.checked_mul(self.traffic_per_byte) {
+            Some(traffic) => {
+                let share = (traffic.max(self.least_traffic) / wanted).max(1);
+                share.div_ceil(self.size * self.traffic_per_byte)
+            }
+            // NCCL's own sum would overflow; no buffer is this large.
+            None => (self.bytes / wanted).div_ceil(self.size),
+        };
+        each.min(self.count)
     }
 
     /// Channels used and the bytes of the first, middle and last of them, when `wanted` may be used
     /// and `limit` exist.
     fn over(&self, wanted: u64, limit: u64) -> (u32, [u64; 3]) {
-        let mut each = self.count.min((self.traffic / wanted).max(1).div_ceil(self.traffic_per_cell));
+        let mut each = self.per_channel(wanted);
         let first = if limit == 1 { self.count } else { each };
         let rest = self.count - first;
         let mut middle = rest / each;

@@ -1,0 +1,142 @@
+//! The simulator: NCCL's own decision and the true time of every setting, side by side.
+//!
+//! It joins one communicator (what NCCL would do) with one world (what that takes) and keeps them
+//! apart: no true time ever reaches NCCL's decision, and NCCL's constants never change with a world.
+
+use dynamiccl_spec::{ChannelChoice, ChunkChoice, Collective, CostTable, Knobs, Pair, ThreadChoice};
+
+use crate::cluster::{Cluster, ClusterError, CommOptions};
+use crate::model::{Call, Fabric};
+use crate::nccl::{Communicator, Realised};
+use crate::world::{Conditions, Modes, World, WorldField};
+
+/// One communicator in one world.
+#[derive(Debug, Clone)]
+pub struct Simulator {
+    communicator: Communicator,
+    fabric: Fabric,
+    field: Option<WorldField>,
+}
+
+/// A setting of the knobs, as NCCL runs it, and its true time.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Setting {
+    /// What was asked for.
+    pub knobs: Knobs,
+    /// What NCCL makes of it.
+    pub realised: Realised,
+    /// The true time, µs.
+    pub micros: f64,
+}
+
+impl Simulator {
+    /// A communicator of a cluster in a world.
+    pub fn new(
+        cluster: &Cluster,
+        nodes: u32,
+        options: &CommOptions,
+        world: &World,
+    ) -> Result<Self, ClusterError> {
+        let communicator = cluster.communicator(nodes, options)?;
+        let (local, heads) = (communicator.ranks_per_node(), communicator.nvls_heads());
+        let fabric = Fabric::new(cluster, nodes, local, heads, world.constants());
+        Ok(Simulator { communicator, fabric, field: world.field(cluster, nodes) })
+    }
+
+    /// NCCL's side.
+    pub fn communicator(&self) -> &Communicator {
+        &self.communicator
+    }
+
+    /// The true time of a realised setting: its noise-free mean in calm conditions.
+    pub fn micros(&self, collective: Collective, bytes: u64, realised: &Realised) -> f64 {
+        self.micros_on(&self.fabric, collective, bytes, realised)
+    }
+
+    /// The true time given the conditions.
+    pub fn micros_under(
+        &self,
+        conditions: &Conditions,
+        collective: Collective,
+        bytes: u64,
+        realised: &Realised,
+    ) -> f64 {
+        self.micros_on(&self.fabric.under(conditions), collective, bytes, realised) + conditions.stall
+    }
+
+    fn micros_on(&self, fabric: &Fabric, collective: Collective, bytes: u64, realised: &Realised) -> f64 {
+        let call = Call {
+            collective,
+            bytes,
+            pair: realised.pair,
+            channels: realised.channels,
+            threads: realised.threads,
+            chunk_bytes: realised.chunk_bytes,
+        };
+        let field =
+            self.field.as_ref().map_or(1.0, |f| f.factor(collective, call.pair, call.channels, bytes));
+        fabric.time(&call) * field
+    }
+
+    /// The two modes of a setting, where the world gives it two.
+    pub fn modes(&self, bytes: u64, realised: &Realised) -> Option<Modes> {
+        self.field.as_ref().and_then(|field| field.modes(realised.pair, realised.channels, bytes))
+    }
+
+    /// NCCL's own choice with its true time.
+    pub fn own(&self, collective: Collective, bytes: u64) -> Option<Setting> {
+        let table = self.communicator.cost_table(collective, bytes, 1);
+        self.setting(collective, bytes, &table, Knobs::OWN)
+    }
+
+    /// Every distinct setting. Of requests that NCCL caps to the same launch only the largest is
+    /// listed: it says "as many as NCCL allows".
+    pub fn settings(&self, collective: Collective, bytes: u64) -> Vec<Setting> {
+        let table = self.communicator.cost_table(collective, bytes, 1);
+        let mut settings: Vec<Setting> = Vec::new();
+        for knobs in table.mask().iter().flat_map(knobs_of) {
+            let Some(setting) = self.setting(collective, bytes, &table, knobs) else { continue };
+            match settings.iter_mut().find(|known| same_launch(known, &setting)) {
+                Some(known) => *known = setting,
+                None => settings.push(setting),
+            }
+        }
+        settings
+    }
+
+    /// The fastest setting; never slower than NCCL's own, which is one of them.
+    pub fn best(&self, collective: Collective, bytes: u64) -> Option<Setting> {
+        let own = self.own(collective, bytes)?;
+        let settings = self.settings(collective, bytes);
+        Some(settings.into_iter().fold(own, |best, s| if s.micros < best.micros { s } else { best }))
+    }
+
+    fn setting(
+        &self,
+        collective: Collective,
+        bytes: u64,
+        table: &CostTable,
+        knobs: Knobs,
+    ) -> Option<Setting> {
+        let realised = self.communicator.realise(collective, bytes, table, &knobs)?;
+        Some(Setting { knobs, realised, micros: self.micros(collective, bytes, &realised) })
+    }
+}
+
+fn knobs_of(pair: Pair) -> impl Iterator<Item = Knobs> {
+    ThreadChoice::all().flat_map(move |threads| {
+        ChunkChoice::ALL.into_iter().flat_map(move |chunk| {
+            ChannelChoice::all().map(move |channels| Knobs {
+                chunk,
+                threads,
+                ..Knobs::with_pair(pair, channels)
+            })
+        })
+    })
+}
+
+fn same_launch(a: &Setting, b: &Setting) -> bool {
+    let launch =
+        |s: &Setting| (s.realised.pair, s.realised.channels, s.realised.threads, s.realised.chunk_bytes);
+    launch(a) == launch(b)
+}

@@ -1,0 +1,164 @@
+//! What no model knows: how far a real setting is from the closed form.
+//!
+//! The fitted model leaves residuals that are smooth in size and channels, differ by algorithm and
+//! protocol, jump at thresholds, and for some settings have two modes. A field is one draw of such
+//! residuals, as large and as correlated as the measured ones. It multiplies a time and knows nothing
+//! of links, so a faster link stays a faster link in every world.
+
+use dynamiccl_spec::ids::PAIRS;
+use dynamiccl_spec::math::{exp, log2};
+use dynamiccl_spec::{Collective, Pair};
+use rand::RngExt;
+use rand_chacha::ChaCha8Rng;
+
+use crate::model::constants::Residual;
+use crate::world::draw::{normal, uniform};
+
+/// Grid nodes over channels: one per doubling, 1 to 64.
+const CHANNELS: usize = 7;
+/// Grid nodes over size: one per doubling, 1 B to 1 TiB.
+const SIZES: usize = 41;
+/// Settings this many octaves of size apart are bimodal or not independently of each other.
+const MODE_OCTAVES: usize = 2;
+
+/// One draw of everything that the model does not know.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Field {
+    /// By pair, channels and size.
+    shared: Vec<f32>,
+    /// By collective, pair and size.
+    own: Vec<f32>,
+    /// By pair, channels and size: share of calls that are slow.
+    slow_share: Vec<f32>,
+    /// How much slower the slow mode is.
+    slow_factor: f64,
+}
+
+/// The two modes of a setting, relative to its true time.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Modes {
+    /// Share of calls in the slow mode.
+    pub slow_share: f64,
+    /// A fast call's time relative to the mean.
+    pub fast: f64,
+    /// A slow call's time relative to the mean.
+    pub slow: f64,
+}
+
+impl Field {
+    /// A field as large as these residuals.
+    pub fn draw(residual: &Residual, rng: &mut ChaCha8Rng) -> Self {
+        let own_part = residual.own.clamp(0.0, 1.0);
+        let amplitude = residual.spread * (1.0 - own_part).sqrt();
+        let mut shared = Vec::with_capacity(PAIRS * CHANNELS * SIZES);
+        for _ in 0..PAIRS {
+            shared.extend(surface(residual, amplitude, rng));
+        }
+        let mut own = Vec::with_capacity(Collective::TUNED.len() * PAIRS * SIZES);
+        for _ in 0..Collective::TUNED.len() * PAIRS {
+            own.extend(
+                line(keeps(residual.size_octaves), SIZES, rng)
+                    .map(|x| (x * residual.spread * own_part.sqrt()) as f32),
+            );
+        }
+        let slow_share =
+            (0..shared.len())
+                .map(|_| {
+                    if uniform(rng) < residual.bimodal_rate { (0.1 + 0.4 * uniform(rng)) as f32 } else { 0.0 }
+                })
+                .collect();
+        Field { shared, own, slow_share, slow_factor: residual.bimodal_slow.max(1.0) }
+    }
+
+    /// The factor on a setting's time.
+    pub fn factor(&self, collective: Collective, pair: Pair, channels: u32, bytes: u64) -> f64 {
+        let (c, c_part) = position(u64::from(channels), CHANNELS);
+        let (s, s_part) = position(bytes, SIZES);
+        let row = (pair.index() * CHANNELS + c) * SIZES + s;
+        let next = if c + 1 < CHANNELS { row + SIZES } else { row };
+        let shared = mix(mix_at(&self.shared, row, s_part), mix_at(&self.shared, next, s_part), c_part);
+        let own = match collective.id() {
+            id if id < Collective::TUNED.len() => {
+                mix_at(&self.own, (id * PAIRS + pair.index()) * SIZES + s, s_part)
+            }
+            _ => 0.0,
+        };
+        exp(shared + own) * self.mean_mode(pair, channels, bytes)
+    }
+
+    /// The modes of a setting, if it has two.
+    pub fn modes(&self, pair: Pair, channels: u32, bytes: u64) -> Option<Modes> {
+        let slow_share = self.slow_share(pair, channels, bytes);
+        let mean = self.mean_mode(pair, channels, bytes);
+        (slow_share > 0.0).then(|| Modes { slow_share, fast: 1.0 / mean, slow: self.slow_factor / mean })
+    }
+
+    fn mean_mode(&self, pair: Pair, channels: u32, bytes: u64) -> f64 {
+        1.0 + self.slow_share(pair, channels, bytes) * (self.slow_factor - 1.0)
+    }
+
+    fn slow_share(&self, pair: Pair, channels: u32, bytes: u64) -> f64 {
+        let (c, _) = position(u64::from(channels), CHANNELS);
+        let (s, _) = position(bytes, SIZES);
+        f64::from(self.slow_share[(pair.index() * CHANNELS + c) * SIZES + s / MODE_OCTAVES * MODE_OCTAVES])
+    }
+}
+
+/// One pair's residuals over channels and size: correlated along both, with cliffs along the size.
+fn surface(residual: &Residual, amplitude: f64, rng: &mut ChaCha8Rng) -> Vec<f32> {
+    let keep = keeps(residual.channel_octaves);
+    let fresh = (1.0 - keep * keep).sqrt();
+    let mut row: Vec<f64> = line(keeps(residual.size_octaves), SIZES, rng).collect();
+    let cliff = cliff(residual, rng);
+    let mut grid = Vec::with_capacity(CHANNELS * SIZES);
+    for _ in 0..CHANNELS {
+        grid.extend(row.iter().zip(&cliff).map(|(x, step)| (x * amplitude + step) as f32));
+        let step: Vec<f64> = line(keeps(residual.size_octaves), SIZES, rng).collect();
+        for (x, step) in row.iter_mut().zip(step) {
+            *x = *x * keep + step * fresh;
+        }
+    }
+    grid
+}
+
+/// A step at a random size, or none: protocols and transports switch at thresholds.
+fn cliff(residual: &Residual, rng: &mut ChaCha8Rng) -> Vec<f64> {
+    const FIRST: u32 = 10;
+    const LAST: u32 = 26;
+    let there = uniform(rng) < residual.cliff_rate;
+    let at = rng.random_range(FIRST..LAST) as usize;
+    let step = if there { normal(rng) * residual.cliff } else { 0.0 };
+    // Half below and half above, so that a cliff moves no average.
+    (0..SIZES).map(|s| if s < at { -step / 2.0 } else { step / 2.0 }).collect()
+}
+
+/// Unit-variance noise in which neighbours share `keep`.
+fn line(keep: f64, len: usize, rng: &mut ChaCha8Rng) -> impl Iterator<Item = f64> {
+    let fresh = (1.0 - keep * keep).sqrt();
+    let mut x = normal(rng);
+    (0..len).map(move |_| {
+        let now = x;
+        x = x * keep + normal(rng) * fresh;
+        now
+    })
+}
+
+/// Correlation of neighbours one octave apart, for a correlation length in octaves.
+fn keeps(octaves: f64) -> f64 {
+    exp(-1.0 / octaves.max(1e-3))
+}
+
+/// Grid node at or below log2 of `x`, and how far to the next.
+fn position(x: u64, nodes: usize) -> (usize, f64) {
+    let exact = log2(x.max(1) as f64).min((nodes - 1) as f64);
+    let node = (exact as usize).min(nodes - 2);
+    (node, exact - node as f64)
+}
+
+fn mix(a: f64, b: f64, part: f64) -> f64 {
+    a + (b - a) * part
+}
+
+fn mix_at(grid: &[f32], at: usize, part: f64) -> f64 {
+    mix(f64::from(grid[at]), f64::from(grid[at + 1]), part)
+}

@@ -1,0 +1,107 @@
+//! A world: one draw of everything that NCCL's own model and ours leave open.
+//!
+//! The nominal world takes the model's constants as they are. Any other draws each constant from its
+//! range, bandwidths near the cluster's, and a field of what no model knows. The same seed gives the
+//! same world and the same times to the bit. NCCL's own constants never change: the gap between the
+//! two is what can be learned.
+
+mod draw;
+mod field;
+mod weather;
+
+use std::sync::Arc;
+
+use crate::cluster::{Cluster, InterLink};
+use crate::model::constants::{Constants, ConstantsFile, Residual, Weather};
+use draw::{Stream, generator, log_uniform};
+
+pub use field::{Field, Modes};
+pub use weather::{Conditions, Luck, WeatherState};
+
+/// What a communicator crosses, as far as noise and residuals differ by it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Crossing {
+    Node,
+    Rdma,
+    Socket,
+}
+
+/// One draw of the hidden truth.
+#[derive(Debug, Clone)]
+pub struct World {
+    seed: Option<u64>,
+    constants: Constants,
+    fields: Option<Arc<[Field; 3]>>,
+}
+
+impl World {
+    /// The world in which every constant has its value and the model knows everything.
+    pub fn nominal(constants: &ConstantsFile) -> Self {
+        World { seed: None, constants: constants.nominal(), fields: None }
+    }
+
+    /// The world of a seed.
+    pub fn draw(constants: &ConstantsFile, seed: u64) -> Self {
+        let mut rng = generator(seed, Stream::Constants);
+        let constants = constants.draw(|range| log_uniform(&mut rng, range));
+        let mut rng = generator(seed, Stream::Field);
+        let residual = &constants.residual;
+        let fields =
+            [&residual.node, &residual.rdma, &residual.socket].map(|r: &Residual| Field::draw(r, &mut rng));
+        World { seed: Some(seed), constants, fields: Some(Arc::new(fields)) }
+    }
+
+    /// The seed, if it is not the nominal world.
+    pub fn seed(&self) -> Option<u64> {
+        self.seed
+    }
+
+    /// The hidden constants.
+    pub fn constants(&self) -> &Constants {
+        &self.constants
+    }
+
+    /// The field that holds for a communicator, if there is one.
+    pub(crate) fn field(&self, cluster: &Cluster, nodes: u32) -> Option<WorldField> {
+        let fields = self.fields.clone()?;
+        Some(WorldField { fields, which: Crossing::of(cluster, nodes) as usize })
+    }
+
+    /// The weather of a communicator; calm and without noise in the nominal world.
+    pub fn weather(&self, cluster: &Cluster, nodes: u32) -> Option<WeatherState> {
+        let rng = generator(self.seed?, Stream::Weather);
+        let weather = &self.constants.weather;
+        let constants: &Weather = match Crossing::of(cluster, nodes) {
+            Crossing::Node => &weather.node,
+            Crossing::Rdma => &weather.rdma,
+            Crossing::Socket => &weather.socket,
+        };
+        let nics = cluster.inter.as_ref().map_or(1, |inter| inter.nics);
+        Some(WeatherState::new(constants, nics, rng))
+    }
+}
+
+impl Crossing {
+    fn of(cluster: &Cluster, nodes: u32) -> Self {
+        match cluster.inter.as_ref().filter(|_| nodes > 1).map(|inter| inter.link) {
+            None => Crossing::Node,
+            Some(InterLink::Tcp | InterLink::TcpLoopback | InterLink::TcpVeth) => Crossing::Socket,
+            Some(_) => Crossing::Rdma,
+        }
+    }
+}
+
+/// A world's field for one kind of communicator.
+#[derive(Debug, Clone)]
+pub(crate) struct WorldField {
+    fields: Arc<[Field; 3]>,
+    which: usize,
+}
+
+impl std::ops::Deref for WorldField {
+    type Target = Field;
+
+    fn deref(&self) -> &Field {
+        &self.fields[self.which]
+    }
+}

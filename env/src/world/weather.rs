@@ -1,0 +1,171 @@
+//! What changes while a job runs: other people's traffic, stragglers, faults, drift, jitter.
+//!
+//! Conditions are the exogenous state: the true time of a setting is its mean given them. The luck of
+//! one call (jitter, a pause, which mode) is drawn once and shared by all settings, so that the best
+//! of them stays reachable.
+
+use dynamiccl_spec::math::exp;
+use rand_chacha::ChaCha8Rng;
+
+use crate::model::constants::Weather;
+use crate::world::draw::{exponential, normal, uniform};
+use crate::world::field::Modes;
+
+const SECOND: f64 = 1e6;
+const HOUR: f64 = 3600.0 * SECOND;
+
+/// The state of the machine around a call.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Conditions {
+    /// Share of the network that others take.
+    pub load: f64,
+    /// Speed of the slowest rank.
+    pub speed: f64,
+    /// Share of the NICs that work.
+    pub nics: f64,
+    /// Drift of network latencies.
+    pub latency: f64,
+    /// Drift of network bandwidth.
+    pub bandwidth: f64,
+    /// µs that a fault stalls the next call.
+    pub stall: f64,
+}
+
+impl Conditions {
+    /// Nothing in the way.
+    pub const CALM: Conditions =
+        Conditions { load: 0.0, speed: 1.0, nics: 1.0, latency: 1.0, bandwidth: 1.0, stall: 0.0 };
+}
+
+/// The luck of one call, shared by all settings.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Luck {
+    /// Factor on the time.
+    pub jitter: f64,
+    /// µs of pause.
+    pub pause: f64,
+    /// Below a setting's share of slow calls, this one is slow.
+    pub mode: f64,
+}
+
+impl Luck {
+    /// What a call takes whose true time is `micros`.
+    pub fn apply(&self, micros: f64, modes: Option<Modes>) -> f64 {
+        let mode = modes.map_or(1.0, |m| if self.mode < m.slow_share { m.slow } else { m.fast });
+        micros * self.jitter * mode + self.pause
+    }
+}
+
+/// A machine's weather over the life of a job.
+#[derive(Debug, Clone)]
+pub struct WeatherState {
+    constants: Weather,
+    nics: f64,
+    rng: ChaCha8Rng,
+    conditions: Conditions,
+    load_left: f64,
+    straggler_left: f64,
+    fault_left: f64,
+}
+
+impl WeatherState {
+    /// The weather of a machine with this many NICs per node, in a typical moment.
+    pub fn new(constants: &Weather, nics: u32, mut rng: ChaCha8Rng) -> Self {
+        let load_left = exponential(&mut rng, constants.load_dwell * SECOND);
+        let mut state = WeatherState {
+            constants: *constants,
+            nics: f64::from(nics.max(1)),
+            rng,
+            conditions: Conditions::CALM,
+            load_left,
+            straggler_left: 0.0,
+            fault_left: 0.0,
+        };
+        if uniform(&mut state.rng) < 0.5 {
+            state.toggle_load();
+        }
+        state
+    }
+
+    /// The conditions after this many µs more.
+    pub fn advance(&mut self, micros: f64) -> Conditions {
+        let micros = micros.clamp(0.0, HOUR);
+        self.conditions.stall = 0.0;
+        self.advance_load(micros);
+        self.advance_straggler(micros);
+        self.advance_fault(micros);
+        let step = self.constants.drift * (micros / HOUR).sqrt();
+        self.conditions.latency = drifted(self.conditions.latency, step, &mut self.rng);
+        self.conditions.bandwidth = drifted(self.conditions.bandwidth, step, &mut self.rng).min(1.0);
+        self.conditions
+    }
+
+    /// The luck of the next call.
+    pub fn luck(&mut self) -> Luck {
+        let spread = self.constants.jitter;
+        let jitter = exp(spread * normal(&mut self.rng) - spread * spread / 2.0);
+        let hit = uniform(&mut self.rng) < self.constants.pause_rate;
+        let tail = exponential(&mut self.rng, 1.0 / self.constants.pause_shape.max(0.1));
+        let pause = if hit { self.constants.pause * exp(tail.min(10.0)) } else { 0.0 };
+        Luck { jitter, pause, mode: uniform(&mut self.rng) }
+    }
+
+    fn advance_load(&mut self, micros: f64) {
+        self.load_left -= micros;
+        if self.load_left <= 0.0 {
+            self.toggle_load();
+            self.load_left = exponential(&mut self.rng, self.constants.load_dwell * SECOND);
+        }
+    }
+
+    fn toggle_load(&mut self) {
+        let away = self.conditions.load > 0.0;
+        self.conditions.load =
+            if away { 0.0 } else { (self.constants.load * beta_2_5(&mut self.rng) * 3.5).min(0.9) };
+    }
+
+    fn advance_straggler(&mut self, micros: f64) {
+        self.straggler_left -= micros;
+        if self.straggler_left <= 0.0 {
+            let hit = uniform(&mut self.rng) < self.constants.straggler_rate * micros / HOUR;
+            self.conditions.speed = if hit { self.constants.straggler_speed.clamp(0.1, 1.0) } else { 1.0 };
+            if hit {
+                self.straggler_left = exponential(&mut self.rng, self.constants.straggler_dwell * SECOND);
+            }
+        }
+    }
+
+    fn advance_fault(&mut self, micros: f64) {
+        self.fault_left -= micros;
+        if self.fault_left <= 0.0 {
+            let hit = uniform(&mut self.rng) < self.constants.fault_rate * micros / HOUR;
+            // The last NIC has nobody to hand its channels to: it comes back after the stall.
+            self.conditions.nics =
+                if hit { ((self.nics - 1.0) / self.nics).max(1.0 / self.nics) } else { 1.0 };
+            if hit {
+                self.conditions.stall = self.constants.fault_stall * SECOND;
+                self.fault_left = exponential(&mut self.rng, self.constants.fault_dwell * SECOND);
+            }
+        }
+    }
+}
+
+/// A log random walk that stays within a factor of two.
+fn drifted(x: f64, step: f64, rng: &mut ChaCha8Rng) -> f64 {
+    (x * exp(step * normal(rng))).clamp(0.5, 2.0)
+}
+
+/// Beta(2, 5): the second smallest of six uniform numbers.
+fn beta_2_5(rng: &mut ChaCha8Rng) -> f64 {
+    let (mut least, mut second) = (1.0f64, 1.0f64);
+    for _ in 0..6 {
+        let x = uniform(rng);
+        if x < least {
+            second = least;
+            least = x;
+        } else if x < second {
+            second = x;
+        }
+    }
+    second
+}

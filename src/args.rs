@@ -1,0 +1,264 @@
+//! The words of the command line, typed but not yet given a meaning.
+//!
+//! Nothing here touches a file: a command turns its words into a plan, and fails there if it must.
+
+use std::num::ParseIntError;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use clap::{ArgAction, Parser, Subcommand, ValueEnum};
+use dynamiccl_env::nccl::Version;
+use dynamiccl_spec::words::{UnknownWord, look_up};
+use dynamiccl_spec::{Bytes, Collective};
+
+/// The end of every long help.
+macro_rules! exit_codes {
+    () => {
+        "\
+EXIT CODES
+    0    done
+    1    ran, and the verdict is no
+    2    error: usage, configuration, input or backend
+    130  interrupted, after saving what could be saved"
+    };
+}
+
+/// Learns NCCL's per-call knobs in a simulator and loads them into unmodified jobs
+///
+/// NCCL picks algorithm, protocol and channels of each collective call from a fixed cost model.
+/// DynamICCL knows that model exactly, simulates what a call really costs on a cluster, and shows
+/// where the two part. No command here needs a GPU.
+#[derive(Debug, Parser)]
+#[command(
+    name = "dynamiccl",
+    version,
+    arg_required_else_help = true,
+    max_term_width = 100,
+    after_long_help = concat!("\
+EXAMPLES
+    What does each setting cost for a 1 MiB allreduce on two DGX A100?
+        dynamiccl simulate --cluster dgx_a100 --nodes 2 --collective allreduce --bytes 1M
+
+    The same as one JSON document:
+        dynamiccl simulate --cluster dgx_a100 --nodes 2 --collective allreduce --bytes 1M --json
+
+", exit_codes!())
+)]
+pub struct Args {
+    /// Flags that every command has.
+    #[command(flatten)]
+    pub global: GlobalArgs,
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// Flags that every command has.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Global options")]
+pub struct GlobalArgs {
+    /// Print the result as one JSON document on stdout
+    #[arg(long, global = true)]
+    pub json: bool,
+    /// Seed of everything random: a number, or "random" to draw and print one
+    #[arg(long, global = true, value_name = "N|random", default_value = "1")]
+    pub seed: SeedArg,
+    /// Print the result only
+    #[arg(short, long, global = true, conflicts_with = "verbose")]
+    pub quiet: bool,
+    /// Say more on stderr
+    #[arg(short, long, global = true, action = ArgAction::Count)]
+    pub verbose: u8,
+    /// Show progress on stderr
+    #[arg(long, global = true, value_name = "WHEN", value_enum, default_value_t = ProgressWhen::Auto)]
+    pub progress: ProgressWhen,
+}
+
+/// When progress is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ProgressWhen {
+    /// A bar on a terminal, a plain line every few seconds elsewhere, nothing with -q or --json
+    Auto,
+    /// Also with -q and --json
+    Always,
+    /// Not at all
+    Never,
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// True and NCCL-predicted time of every knob setting of one call
+    Simulate(SimulateArgs),
+    /// Compare the simulator with measurements
+    Validate(ValidateArgs),
+    /// Fit a cluster to the nccl-tests logs of a machine
+    Calibrate(CalibrateArgs),
+    /// Time the program itself: simulator steps and decisions per second
+    #[command(after_long_help = exit_codes!())]
+    Bench,
+}
+
+/// Words of `simulate`.
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = concat!("\
+EXAMPLES
+    dynamiccl simulate --cluster dgx_a100 --nodes 2 --collective allreduce --bytes 1M
+    dynamiccl simulate --cluster ./mine.toml --nodes 16 --collective allgather --bytes 64K --world 7
+    dynamiccl simulate --cluster hgx_b200 --nodes 1 --collective allreduce --bytes 32M --nccl 2.28
+
+", exit_codes!()))]
+pub struct SimulateArgs {
+    /// Cluster by name, or a file ending in .toml
+    #[arg(long, value_name = "NAME|FILE")]
+    pub cluster: String,
+    /// Number of nodes
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub nodes: u32,
+    /// Collective: broadcast, reduce, allgather, reducescatter or allreduce
+    #[arg(long, value_name = "K", value_parser = tuned_collective)]
+    pub collective: Collective,
+    /// Size as nccl-tests counts it, for instance 64K or 1M
+    #[arg(long, value_name = "B")]
+    pub bytes: Bytes,
+    /// GPUs used per node [default: all of them]
+    #[arg(long, value_name = "G", value_parser = clap::value_parser!(u32).range(1..))]
+    pub ranks_per_node: Option<u32>,
+    /// Draw the hidden constants of the world with this seed [default: the model's own constants]
+    #[arg(long, value_name = "SEED")]
+    pub world: Option<u64>,
+    /// Turn CollNet on: the switches can reduce in the network (SHARP)
+    #[arg(long)]
+    pub sharp: bool,
+    /// NCCL release whose decision is reproduced: 2.28, 2.29 or 2.30
+    #[arg(long, value_name = "RELEASE", default_value_t)]
+    pub nccl: Version,
+    /// Constants of the performance model
+    #[command(flatten)]
+    pub constants: ConstantsArgs,
+}
+
+/// Words of `validate`.
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = concat!("\
+EXAMPLES
+    dynamiccl validate --sweeps measured/sweeps
+    dynamiccl validate --tables measured/nccl-tests --constants blind --json
+
+", exit_codes!()))]
+pub struct ValidateArgs {
+    /// What to compare with.
+    #[command(flatten)]
+    pub data: MeasuredArgs,
+    /// Constants of the performance model
+    #[command(flatten)]
+    pub constants: ConstantsArgs,
+}
+
+/// Measurements to compare with: one of the two.
+#[derive(Debug, clap::Args)]
+#[group(required = true, multiple = false)]
+pub struct MeasuredArgs {
+    /// Folder of knob sweeps: every setting measured, so rankings can be compared
+    #[arg(long, value_name = "DIR")]
+    pub sweeps: Option<PathBuf>,
+    /// Folder of nccl-tests tables: NCCL's own choice measured, so times can be compared
+    #[arg(long, value_name = "DIR")]
+    pub tables: Option<PathBuf>,
+}
+
+/// Words of `calibrate`.
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = concat!("\
+EXAMPLES
+    all_reduce_perf -b 1K -e 1G -f 4 -g 8 > node.log
+    dynamiccl calibrate --log node.log --cluster dgx_h100 --out mine.toml
+    dynamiccl simulate --cluster ./mine.toml --nodes 1 --collective allreduce --bytes 1M
+
+", exit_codes!()))]
+pub struct CalibrateArgs {
+    /// Output of nccl-tests, as text or as JSON (-J)
+    #[arg(long, value_name = "FILE")]
+    pub log: PathBuf,
+    /// Cluster to start from, by name or as a file ending in .toml
+    #[arg(long, value_name = "NAME|FILE")]
+    pub cluster: String,
+    /// Cluster file to write
+    #[arg(long, value_name = "FILE")]
+    pub out: PathBuf,
+    /// Number of nodes, where the log does not say it
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub nodes: Option<u32>,
+}
+
+/// Constants of the performance model.
+#[derive(Debug, clap::Args)]
+pub struct ConstantsArgs {
+    /// Constants of the model: "full", "blind" (those that never saw the live sweeps) or a file
+    #[arg(long, value_name = "FILE|blind", default_value = "full")]
+    pub constants: String,
+}
+
+/// A seed, or the wish for one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SeedArg {
+    /// This one.
+    Fixed(u64),
+    /// Any.
+    Random,
+}
+
+impl FromStr for SeedArg {
+    type Err = ParseIntError;
+
+    fn from_str(s: &str) -> Result<Self, ParseIntError> {
+        if s == "random" { Ok(SeedArg::Random) } else { s.parse().map(SeedArg::Fixed) }
+    }
+}
+
+/// A collective that reaches a tuner; the others have nothing to choose.
+fn tuned_collective(s: &str) -> Result<Collective, UnknownWord> {
+    let known = Collective::TUNED.map(|collective| (collective.name(), collective));
+    look_up("collective", s, &known)
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_definition_holds_together() {
+        Args::command().debug_assert();
+    }
+
+    /// Fails unless the words after `prefix` in each such line of the text are a command of ours.
+    fn assert_commands_parse(prefix: &str, text: &str) {
+        let lines = text.lines().filter_map(|line| line.trim_start().strip_prefix(prefix));
+        let commands: Vec<_> = lines.map(|line| format!("dynamiccl {line}")).collect();
+        assert!(!commands.is_empty(), "no line begins with {prefix:?}");
+        for command in commands {
+            if let Err(error) = Args::try_parse_from(command.split_whitespace()) {
+                panic!("{command}\n{error}");
+            }
+        }
+    }
+
+    #[test]
+    fn every_example_can_be_typed() {
+        let mut command = Args::command();
+        assert_commands_parse("dynamiccl ", &command.render_long_help().to_string());
+        for name in ["simulate", "validate", "calibrate"] {
+            let help = command.find_subcommand_mut(name).expect(name).render_long_help();
+            assert_commands_parse("dynamiccl ", &help.to_string());
+        }
+        assert_commands_parse("cargo run --release -- ", include_str!("../README.md"));
+    }
+
+    #[test]
+    fn only_tuned_collectives_are_taken() {
+        assert_eq!(tuned_collective("AllReduce"), Ok(Collective::AllReduce));
+        assert!(tuned_collective("alltoall").is_err());
+    }
+}

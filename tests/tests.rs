@@ -1,0 +1,10 @@
+//! Whole-program tests: one binary, one temporary folder per test, the real command line.
+
+/// A folder of its own for each test, and the program ready to run in it.
+mod util;
+
+/// What every command shares: help, exit codes, usage errors.
+mod cli;
+
+/// What the documentation promises.
+mod docs;
