@@ -123,7 +123,16 @@ fn inter(topology: &Topology, source: &str) -> Option<Inter> {
     let share = if link == InterLink::Tcp { TCP_SHARE } else { RDMA_SHARE };
     let nic_rate = total / f64::from(nics);
     let source = format!("{source}; {share} of the nominal rate and the kind of network assumed");
-    Some(Inter { link, nics, nic_rate, bandwidth: share * total, propagation: 0.0, hop: None, source })
+    Some(Inter {
+        link,
+        nics,
+        nic_rate,
+        bandwidth: share * total,
+        shaped: false,
+        propagation: 0.0,
+        hop: None,
+        source,
+    })
 }
 
 /// The tiers usual for such a machine: four nodes to a rack, slow Ethernet far away.

@@ -10,6 +10,7 @@
 mod build;
 mod climb;
 mod follow;
+mod ladder;
 mod order;
 mod paths;
 mod routes;
