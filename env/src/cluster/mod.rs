@@ -8,12 +8,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::nccl::graph::Graphs;
 
+mod assemble;
 mod builtin;
 mod check;
 mod communicator;
 mod dump;
 mod error;
 mod graph_xml;
+pub mod hardware;
 pub mod search;
 mod tiers;
 mod topo_xml;

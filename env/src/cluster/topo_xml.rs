@@ -5,7 +5,9 @@ use std::path::Path;
 use roxmltree::Node;
 
 use super::dump::{Dump, DumpError};
-use super::topology::{Device, GpuDevice, Net, Nic, NvLinks, NvTarget, Socket, Switch, Topology};
+use super::topology::{
+    Device, GpuDevice, Net, Nic, NvLinks, NvTarget, Socket, Switch, Topology, socket_link,
+};
 use super::{CpuArch, CpuVendor};
 
 /// Depth of nested switches; real machines have three or four.
@@ -185,6 +187,7 @@ impl Reader<'_> {
             let mbps = self.dump.optional::<i64>(net, "speed")?.filter(|&speed| speed > 0).unwrap_or(10_000);
             let guid = net.attribute("guid").and_then(hex);
             nets.push(Net {
+                name: net.attribute("name").unwrap_or("").to_owned(),
                 dev: self.dump.required(net, "dev")?,
                 rate: mbps as f32 / 8000.0,
                 latency: self.dump.optional(net, "latency")?.filter(|l: &f32| l.is_finite()).unwrap_or(0.0),
@@ -256,20 +259,4 @@ fn flatten(id: u64, devices: Vec<(u64, Device)>) -> Vec<Device> {
         }
     }
     flat
-}
-
-/// GB/s that NCCL gives the link between two sockets; `model` is Intel's.
-fn socket_link(arch: CpuArch, vendor: CpuVendor, model: u32) -> f32 {
-    match (arch, vendor) {
-        (CpuArch::Power, _) => 32.0,
-        (CpuArch::Arm, _) => 6.0,
-        (CpuArch::X86, CpuVendor::Intel) => match model {
-            0xcf.. => 40.0,
-            0x8f..0xcf => 22.0,
-            0x55..0x8f => 10.0,
-            _ => 6.0,
-        },
-        (CpuArch::X86, CpuVendor::Amd) => 16.0,
-        (CpuArch::X86, _) => 6.0,
-    }
 }

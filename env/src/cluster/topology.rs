@@ -108,6 +108,8 @@ pub struct Nic {
 /// A network device, as its plugin describes it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Net {
+    /// What its driver calls it.
+    pub name: String,
     /// Its number in its plugin; a device that NCCL lists twice has the same.
     pub dev: u32,
     /// GB/s.
@@ -132,6 +134,22 @@ pub fn nvlink_rate(sm: u32) -> f32 {
         86 => 12.0,
         60..70 => 18.0,
         _ => 20.0,
+    }
+}
+
+/// GB/s that NCCL gives the link between two sockets; `model` is Intel's.
+pub(super) fn socket_link(arch: CpuArch, vendor: CpuVendor, model: u32) -> f32 {
+    match (arch, vendor) {
+        (CpuArch::Power, _) => 32.0,
+        (CpuArch::Arm, _) => 6.0,
+        (CpuArch::X86, CpuVendor::Intel) => match model {
+            0xcf.. => 40.0,
+            0x8f..0xcf => 22.0,
+            0x55..0x8f => 10.0,
+            _ => 6.0,
+        },
+        (CpuArch::X86, CpuVendor::Amd) => 16.0,
+        (CpuArch::X86, _) => 6.0,
     }
 }
 
@@ -170,9 +188,9 @@ impl Topology {
         self.gpus().iter().any(|gpu| gpu.nvlinks.iter().any(|links| links.to == NvTarget::Switch))
     }
 
-    /// GB/s of the slowest GPU's PCIe port.
+    /// GB/s of the slowest GPU's PCIe port; 0 without a GPU.
     pub fn pcie(&self) -> f32 {
-        self.gpus().iter().map(|gpu| gpu.pcie).fold(f32::INFINITY, f32::min)
+        self.gpus().iter().map(|gpu| gpu.pcie).reduce(f32::min).unwrap_or(0.0)
     }
 
     /// Hosts that it spans.

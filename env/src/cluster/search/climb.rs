@@ -1,12 +1,12 @@
-//! The ladder of attempts around a single search: which patterns, path kinds and speeds are tried
-//! after each other, and when it is enough.
+//! From a request to its graph: down the ladder of attempts until something is found, then up again
+//! to see whether it could be faster.
 
+use super::ladder::Attempt;
 use super::paths::Paths;
 use super::routes::Routes;
 use super::system::{LinkKind, System};
 use super::walk::Walk;
 use super::{Pattern, Shape, speeds};
-use crate::cluster::{CpuArch, CpuVendor};
 use crate::nccl::graph::PathType;
 
 /// Steps of all attempts together.
@@ -18,17 +18,17 @@ const SAME_TIME: i64 = 1 << 8;
 
 /// What all searches on one system have in common.
 pub(super) struct Climb<'a> {
-    system: &'a System,
+    pub(super) system: &'a System,
     routes: &'a Routes,
-    inter: bool,
-    sm: u32,
-    speeds: &'static [f32],
+    pub(super) inter: bool,
+    pub(super) sm: u32,
+    pub(super) speeds: &'static [f32],
     /// The most that one channel can move.
     max_rate: f32,
     /// The most that one GPU can move.
     total_rate: f32,
-    intra: (PathType, PathType),
-    inter_kinds: (PathType, PathType),
+    pub(super) intra: (PathType, PathType),
+    pub(super) inter_kinds: (PathType, PathType),
 }
 
 impl<'a> Climb<'a> {
@@ -136,58 +136,6 @@ impl<'a> Climb<'a> {
         self.speeds.iter().position(|&speed| fits(speed)).unwrap_or(self.speeds.len() - 1)
     }
 
-    /// Changes one thing for the next attempt; false when all has been tried. Everything changed
-    /// before goes back to where it started, so that each step covers all combinations below it.
-    fn next(&self, attempt: &mut Attempt, best: &Shape, left: i64, start: &Shape) -> bool {
-        let tried = &mut attempt.shape;
-        let over_amd =
-            self.system.cpu() == Some((CpuArch::X86, CpuVendor::Amd)) && tried.type_intra == PathType::Sys;
-        if tried.same_channels && !over_amd {
-            tried.same_channels = false;
-            return true;
-        }
-        tried.same_channels = start.same_channels;
-        attempt.global += left;
-        if attempt.global < 0 && best.channels > 0 {
-            return false;
-        }
-        if self.sm >= 90 && tried.pattern == Pattern::BalancedTree {
-            tried.pattern = Pattern::Tree;
-            return true;
-        }
-        tried.pattern = best.pattern;
-        self.next_kind(tried, best) || self.next_nic(tried, best) || attempt.slower(self.speeds, best)
-    }
-
-    /// Allows a farther path, inside the node first.
-    fn next_kind(&self, tried: &mut Shape, best: &Shape) -> bool {
-        let none = best.channels == 0;
-        let farthest = if self.inter { tried.type_inter } else { self.intra.1 };
-        if tried.type_intra < farthest && (none || tried.type_intra < best.type_intra) {
-            tried.type_intra = tried.type_intra.farther().unwrap_or(PathType::Dis);
-            if tried.type_intra < PathType::Dis {
-                return true;
-            }
-        }
-        tried.type_intra = self.intra.0;
-        let near = none || tried.type_inter < best.type_inter || tried.type_inter < PathType::Pxn;
-        if self.inter && tried.type_inter < self.inter_kinds.1 && near {
-            tried.type_inter = tried.type_inter.farther().unwrap_or(PathType::Dis);
-            if tried.type_inter < PathType::Dis {
-                return true;
-            }
-        }
-        tried.type_inter = self.inter_kinds.0;
-        false
-    }
-
-    /// Allows to leave by another NIC.
-    fn next_nic(&self, tried: &mut Shape, best: &Shape) -> bool {
-        let crossing = matches!(best.pattern, Pattern::Ring | Pattern::BalancedTree);
-        tried.cross_nic = crossing && !tried.cross_nic && self.system.nets.len() > 1;
-        tried.cross_nic
-    }
-
     /// Two channels of half the speed use a GPU better than one fast one.
     fn double(&self, found: &mut Shape) {
         let enough = self.sm > 80 && found.bw_intra < 50.0 && found.channels > 4;
@@ -241,31 +189,6 @@ impl<'a> Climb<'a> {
         let (bw_inter, type_inter) =
             if self.system.nets.is_empty() { (0.0, PathType::Dis) } else { (0.1, PathType::Sys) };
         Shape { channels: 1, bw_intra: 0.1, type_intra: PathType::Sys, bw_inter, type_inter, ..shape }
-    }
-}
-
-/// What is tried next.
-struct Attempt {
-    shape: Shape,
-    speed: usize,
-    global: i64,
-}
-
-impl Attempt {
-    fn set_speed(&mut self, speeds: &[f32]) {
-        self.shape.bw_intra = speeds[self.speed];
-        self.shape.bw_inter = speeds[self.speed];
-    }
-
-    /// The next lower speed, unless it is below half of what was found.
-    fn slower(&mut self, speeds: &[f32], best: &Shape) -> bool {
-        let Some(&next) = speeds.get(self.speed + 1) else { return false };
-        if best.channels > 0 && next / best.bw_inter <= 0.49 {
-            return false;
-        }
-        self.speed += 1;
-        self.set_speed(speeds);
-        true
     }
 }
 

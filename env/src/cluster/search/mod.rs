@@ -10,6 +10,7 @@
 mod build;
 mod climb;
 mod follow;
+mod ladder;
 mod order;
 mod paths;
 mod routes;
@@ -25,6 +26,8 @@ use paths::Paths;
 use routes::Routes;
 use system::System;
 
+/// Bytes of stack for the deepest walk that the time limits allow, with room to spare.
+const STACK: usize = 128 << 20;
 /// Rings that NCCL looks for at most; it doubles them later.
 const MAX_RINGS: usize = 32;
 
@@ -121,6 +124,19 @@ pub enum Span {
 /// The graphs that NCCL finds on a topology; none where there is nothing to search: a single GPU on
 /// one node, or no NIC between several.
 pub fn graphs(topology: &Topology, span: Span) -> Option<Graphs> {
+    // A walk over all channels of a large domain is deeper than the stack that a caller may have.
+    std::thread::scope(|scope| {
+        let roomy =
+            std::thread::Builder::new().stack_size(STACK).spawn_scoped(scope, || search(topology, span));
+        match roomy.map(std::thread::ScopedJoinHandle::join) {
+            Ok(Ok(found)) => found,
+            Ok(Err(panic)) => std::panic::resume_unwind(panic),
+            Err(_) => search(topology, span),
+        }
+    })
+}
+
+fn search(topology: &Topology, span: Span) -> Option<Graphs> {
     let system = System::new(topology);
     let inter = span == Span::Several;
     let gpus = system.gpus.len();
