@@ -13,7 +13,9 @@ mod interrupt;
 mod output;
 mod progress;
 mod session;
+mod stats;
 mod table;
+mod words;
 
 use std::process::ExitCode;
 
