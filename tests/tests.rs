@@ -6,5 +6,8 @@ mod util;
 /// What every command shares: help, exit codes, usage errors.
 mod cli;
 
+/// `simulate`.
+mod simulate;
+
 /// What the documentation promises.
 mod docs;
