@@ -152,12 +152,17 @@ pub struct SimulateArgs {
 EXAMPLES
     dynamiccl validate --sweeps measured/sweeps
     dynamiccl validate --tables measured/nccl-tests --constants blind --json
+    dynamiccl validate --sweeps measured/sweeps --fail-above 1.15
 
 ", exit_codes!()))]
 pub struct ValidateArgs {
     /// What to compare with.
     #[command(flatten)]
     pub data: MeasuredArgs,
+    /// Exit with 1 if the overall figure is above this: of sweeps the decision fidelity, of tables
+    /// the error of the model as it is
+    #[arg(long, value_name = "X")]
+    pub fail_above: Option<f64>,
     /// Constants of the performance model
     #[command(flatten)]
     pub constants: ConstantsArgs,

@@ -9,5 +9,8 @@ mod cli;
 /// `simulate`.
 mod simulate;
 
+/// `validate`.
+mod validate;
+
 /// What the documentation promises.
 mod docs;
