@@ -12,5 +12,8 @@ mod simulate;
 /// `validate`.
 mod validate;
 
+/// `calibrate`.
+mod calibrate;
+
 /// What the documentation promises.
 mod docs;
