@@ -15,5 +15,8 @@ mod validate;
 /// `calibrate`.
 mod calibrate;
 
+/// `bench`.
+mod bench;
+
 /// What the documentation promises.
 mod docs;
