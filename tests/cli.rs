@@ -1,6 +1,8 @@
 //! What every command shares: help, exit codes, usage errors.
 
 use std::process::{Command, Stdio};
+use std::thread;
+use std::time::Duration;
 
 use assert_cmd::cargo::cargo_bin;
 
@@ -154,4 +156,23 @@ fn quiet_and_verbose_exclude_each_other() {
     Dir::new()
         .run("bench -q -v")
         .assert_error("error: the argument '--quiet' cannot be used with '--verbose...'");
+}
+
+/// Runs `bench`, interrupts it after a while, and gives its exit code and last words.
+fn interrupted_after(delay: Duration) -> (Option<i32>, String) {
+    let mut bench = Command::new(cargo_bin!("dynamiccl"));
+    let child = bench.arg("bench").stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    thread::sleep(delay);
+    Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    let output = child.wait_with_output().unwrap();
+    (output.status.code(), String::from_utf8(output.stderr).unwrap())
+}
+
+#[test]
+fn ctrl_c_ends_long_work_with_its_own_code() {
+    // Too early, the signal meets a program that is still being loaded; too late, one that is done.
+    let delays = [100, 400, 1000, 1600].map(Duration::from_millis);
+    let (code, words) =
+        delays.into_iter().map(interrupted_after).find(|(code, _)| *code == Some(130)).unwrap();
+    assert_eq!((code, words.lines().last()), (Some(130), Some("interrupted")));
 }
