@@ -24,7 +24,7 @@ pub struct Sample {
 }
 
 /// Fewest samples that say anything about a cluster.
-pub const FEWEST_SAMPLES: usize = 3;
+pub const FEWEST_SAMPLES: usize = 2;
 
 /// Works out what NCCL ran for a measured row: its own pick among what the source did not force.
 /// Nothing where that is unavailable on this communicator.
@@ -34,13 +34,12 @@ pub fn sample(communicator: &Communicator, row: &Row) -> Option<Sample> {
     let allowed = |pair: &Pair| {
         algorithm.is_none_or(|a| a == pair.algorithm) && protocol.is_none_or(|p| p == pair.protocol)
     };
-    let (pair, predicted) = table
-        .available()
-        .filter(|(pair, _)| allowed(pair))
-        .min_by(|a, b| a.1.total_cmp(&b.1))?;
+    let (pair, predicted) =
+        table.available().filter(|(pair, _)| allowed(pair)).min_by(|a, b| a.1.total_cmp(&b.1))?;
     let (own, threads) = communicator.channels_threads(pair, row.bytes);
     let limit = communicator.channel_limit(pair).max(1);
-    let launch = communicator.launch(row.collective, pair, row.bytes, row.channels.unwrap_or(own).clamp(1, limit));
+    let launch =
+        communicator.launch(row.collective, pair, row.bytes, row.channels.unwrap_or(own).clamp(1, limit));
     let call = Call {
         collective: row.collective,
         bytes: row.bytes,
@@ -53,7 +52,12 @@ pub fn sample(communicator: &Communicator, row: &Row) -> Option<Sample> {
 }
 
 /// The cluster's factors that bring the model closest to the samples of this communicator.
-pub fn calibrate(cluster: &Cluster, communicator: &Communicator, samples: &[Sample], constants: &Constants) -> Calibration {
+pub fn calibrate(
+    cluster: &Cluster,
+    communicator: &Communicator,
+    samples: &[Sample],
+    constants: &Constants,
+) -> Calibration {
     let options = Options { outlier: 0.2, hold: 0.15, reach: 2.5, iterations: 40 };
     let mut trial = cluster.clone();
     let start = [0.0; Calibration::LEN];

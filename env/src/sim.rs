@@ -3,9 +3,7 @@
 //! It joins one communicator (what NCCL would do) with one world (what that takes) and keeps them
 //! apart: no true time ever reaches NCCL's decision, and NCCL's constants never change with a world.
 
-use dynamiccl_spec::{
-    ChannelChoice, ChunkChoice, Collective, CostTable, Knobs, Pair, ThreadChoice,
-};
+use dynamiccl_spec::{ChannelChoice, ChunkChoice, Collective, CostTable, Knobs, Pair, ThreadChoice};
 
 use crate::cluster::{Cluster, ClusterError, CommOptions};
 use crate::model::{Call, Fabric};
@@ -33,7 +31,12 @@ pub struct Setting {
 
 impl Simulator {
     /// A communicator of a cluster in a world.
-    pub fn new(cluster: &Cluster, nodes: u32, options: &CommOptions, world: &World) -> Result<Self, ClusterError> {
+    pub fn new(
+        cluster: &Cluster,
+        nodes: u32,
+        options: &CommOptions,
+        world: &World,
+    ) -> Result<Self, ClusterError> {
         let communicator = cluster.communicator(nodes, options)?;
         let (local, heads) = (communicator.ranks_per_node(), communicator.nvls_heads());
         let fabric = Fabric::new(cluster, nodes, local, heads, world.constants());
@@ -51,7 +54,13 @@ impl Simulator {
     }
 
     /// The true time given the conditions.
-    pub fn micros_under(&self, conditions: &Conditions, collective: Collective, bytes: u64, realised: &Realised) -> f64 {
+    pub fn micros_under(
+        &self,
+        conditions: &Conditions,
+        collective: Collective,
+        bytes: u64,
+        realised: &Realised,
+    ) -> f64 {
         self.micros_on(&self.fabric.under(conditions), collective, bytes, realised) + conditions.stall
     }
 
@@ -64,7 +73,8 @@ impl Simulator {
             threads: realised.threads,
             chunk_bytes: realised.chunk_bytes,
         };
-        let field = self.field.as_ref().map_or(1.0, |f| f.factor(collective, call.pair, call.channels, bytes));
+        let field =
+            self.field.as_ref().map_or(1.0, |f| f.factor(collective, call.pair, call.channels, bytes));
         fabric.time(&call) * field
     }
 
@@ -101,7 +111,13 @@ impl Simulator {
         Some(settings.into_iter().fold(own, |best, s| if s.micros < best.micros { s } else { best }))
     }
 
-    fn setting(&self, collective: Collective, bytes: u64, table: &CostTable, knobs: Knobs) -> Option<Setting> {
+    fn setting(
+        &self,
+        collective: Collective,
+        bytes: u64,
+        table: &CostTable,
+        knobs: Knobs,
+    ) -> Option<Setting> {
         let realised = self.communicator.realise(collective, bytes, table, &knobs)?;
         Some(Setting { knobs, realised, micros: self.micros(collective, bytes, &realised) })
     }
@@ -110,12 +126,17 @@ impl Simulator {
 fn knobs_of(pair: Pair) -> impl Iterator<Item = Knobs> {
     ThreadChoice::all().flat_map(move |threads| {
         ChunkChoice::ALL.into_iter().flat_map(move |chunk| {
-            ChannelChoice::all().map(move |channels| Knobs { chunk, threads, ..Knobs::with_pair(pair, channels) })
+            ChannelChoice::all().map(move |channels| Knobs {
+                chunk,
+                threads,
+                ..Knobs::with_pair(pair, channels)
+            })
         })
     })
 }
 
 fn same_launch(a: &Setting, b: &Setting) -> bool {
-    let launch = |s: &Setting| (s.realised.pair, s.realised.channels, s.realised.threads, s.realised.chunk_bytes);
+    let launch =
+        |s: &Setting| (s.realised.pair, s.realised.channels, s.realised.threads, s.realised.chunk_bytes);
     launch(a) == launch(b)
 }

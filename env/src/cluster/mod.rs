@@ -11,10 +11,16 @@ use crate::nccl::graph::Graphs;
 mod builtin;
 mod check;
 mod communicator;
+mod dump;
 mod error;
+mod graph_xml;
+pub mod search;
 mod tiers;
+mod topo_xml;
+pub mod topology;
 
 pub use self::communicator::CommOptions;
+pub use self::dump::DumpError;
 pub use self::error::ClusterError;
 pub use self::tiers::TIERS;
 pub use crate::nccl::host::{CpuArch, CpuVendor};
@@ -159,6 +165,9 @@ pub struct Inter {
     pub nic_rate: f64,
     /// GB/s that one node really moves one way, all NICs together.
     pub bandwidth: f64,
+    /// Whether a token bucket paces the link: bursts pass, only the average is held to the bandwidth.
+    #[serde(default)]
+    pub shaped: bool,
     /// One-way propagation between nodes in µs, beyond what the technology implies.
     #[serde(default)]
     pub propagation: f64,

@@ -114,7 +114,7 @@ sections! {
         /// What only CollNet has.
         collnet: CollnetEntry,
         /// What only broadcast and reduce have: a chain that is filled once.
-        rooted: RootedEntry,
+        rooted: RootedsEntry,
         /// The kinds of links.
         hop: HopsEntry,
         /// The generations of GPUs.
@@ -151,8 +151,6 @@ sections! {
     TreeEntry => Tree {
         /// Share of a channel's rate left when its threads serve both directions.
         rate: Triple,
-        /// Share of the second tree's traffic that meets the first one's while the tree fills.
-        overlap: Scalar,
         /// Share of a hop's latency that every further chunk pays.
         sync: Scalar,
     }
@@ -204,14 +202,25 @@ sections! {
         /// Share of a channel's rate left where data is passed on.
         rate: Scalar,
     }
+    /// Broadcast and reduce by what their chain crosses.
+    RootedsEntry => Rooteds {
+        /// One node.
+        node: RootedEntry,
+        /// A network.
+        network: RootedEntry,
+    }
     /// One kind of hop between two ranks.
     HopEntry => Hop {
+        /// Share of a launch that back-to-back calls over such hops do not hide.
+        launch: Scalar,
         /// µs for a message to be noticed on the other side, in a ring step.
         alpha: Triple,
         /// µs that each channel adds, because one CPU thread serves them in turn.
         serial: Triple,
         /// A tree hop's latency relative to a ring step's: a tree rank sends or receives, not both.
         tree: Triple,
+        /// Share of what other channels send that a tree's hop waits for while the trees fill.
+        overlap: Scalar,
         /// GB/s that one rank's CPU can move, sent and received together, whatever the link's rate.
         ceiling: Scalar,
         /// Bandwidth that flows lose by sharing paths, for one channel; it falls with their number.

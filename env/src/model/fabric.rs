@@ -25,6 +25,8 @@ pub struct Fabric {
     pub intra_bandwidth: f64,
     /// Bytes per µs of one node's NICs together, one way.
     pub inter_bandwidth: f64,
+    /// Bytes per µs that a shaper lets a node send on average.
+    pub shaped_bandwidth: f64,
     /// Bytes per µs that one node's CPUs move for the network, both ways together.
     pub host_bandwidth: f64,
     /// Proxy threads that share a node's channels.
@@ -65,8 +67,12 @@ impl Fabric {
             ranks: f64::from(nodes) * f64::from(local),
             nodes: f64::from(nodes),
             local: f64::from(local),
-            intra_bandwidth: cluster.intra.bandwidth * PER_MICRO * calibration.intra_bandwidth * constants.bandwidth.intra,
+            intra_bandwidth: cluster.intra.bandwidth
+                * PER_MICRO
+                * calibration.intra_bandwidth
+                * constants.bandwidth.intra,
             inter_bandwidth: f64::INFINITY,
+            shaped_bandwidth: f64::INFINITY,
             host_bandwidth: f64::INFINITY,
             lanes: 1.0,
             intra: slowed(constants.hop.intra(cluster.intra.link), calibration.intra_latency),
@@ -81,17 +87,24 @@ impl Fabric {
             nvls: constants.nvls,
             pat: constants.pat,
             collnet: constants.collnet,
-            rooted: constants.rooted,
+            rooted: if nodes > 1 { constants.rooted.network } else { constants.rooted.node },
         };
-        fabric.arch.channel_rate = fabric.arch.channel_rate.map(|rate| rate * PER_MICRO * calibration.channel_rate);
-        fabric.call.launch = fabric.call.launch.map(|us| us * calibration.launch);
-        fabric.nvls.start *= calibration.launch;
-        fabric.rooted.broadcast = fabric.rooted.broadcast.map(|us| us * calibration.launch);
-        fabric.rooted.reduce = fabric.rooted.reduce.map(|us| us * calibration.launch);
+        fabric.arch.channel_rate =
+            fabric.arch.channel_rate.map(|rate| rate * PER_MICRO * calibration.channel_rate);
         if let Some(inter) = cluster.inter.as_ref().filter(|_| nodes > 1) {
             fabric.connect(cluster, inter, constants);
         }
+        let crossed = if fabric.crosses() { fabric.inter } else { fabric.intra };
+        fabric.start_with(calibration.launch, crossed.launch);
         fabric
+    }
+
+    /// Scales what a call pays before its first step; `shown` is what back-to-back calls do not hide.
+    fn start_with(&mut self, factor: f64, shown: f64) {
+        self.call.launch = self.call.launch.map(|us| us * factor * shown);
+        self.nvls.start *= factor;
+        self.rooted.broadcast = self.rooted.broadcast.map(|us| us * factor);
+        self.rooted.reduce = self.rooted.reduce.map(|us| us * factor);
     }
 
     fn connect(&mut self, cluster: &Cluster, inter: &Inter, constants: &Constants) {
@@ -99,7 +112,9 @@ impl Fabric {
         self.inter = *constants.hop.inter(inter.link);
         if let Some(hop) = inter.hop {
             // The file states whole hops; what the CPU adds per channel is part of them.
-            for (alpha, (whole, serial)) in self.inter.alpha.iter_mut().zip(hop.into_iter().zip(self.inter.serial)) {
+            for (alpha, (whole, serial)) in
+                self.inter.alpha.iter_mut().zip(hop.into_iter().zip(self.inter.serial))
+            {
                 *alpha = (whole - serial).max(0.0);
             }
         }
@@ -109,7 +124,8 @@ impl Fabric {
         }
         let reached = PER_MICRO * calibration.inter_bandwidth * constants.bandwidth.inter;
         self.lanes = f64::from(inter.nics.max(1)).min(self.local);
-        self.inter_bandwidth = inter.bandwidth * reached;
+        let bandwidth = if inter.shaped { &mut self.shaped_bandwidth } else { &mut self.inter_bandwidth };
+        *bandwidth = inter.bandwidth * reached;
         self.host_bandwidth = self.inter.ceiling * self.local * reached;
         for level in cluster.tiers.iter().filter(|level| f64::from(level.nodes) <= self.nodes) {
             let group = f64::from(level.nodes.max(2) - 1);
@@ -117,6 +133,7 @@ impl Fabric {
             self.ring_detour += level.hop_latency * groups / self.ranks;
             self.tree_detour += level.hop_latency * f64::from(ceil_log2(groups as u32)).min(self.depth);
             self.inter_bandwidth *= level.bandwidth_share;
+            self.shaped_bandwidth *= level.bandwidth_share;
         }
     }
 
@@ -125,6 +142,7 @@ impl Fabric {
         let mut fabric = *self;
         let left = (1.0 - conditions.load) * conditions.nics * conditions.bandwidth * conditions.speed;
         fabric.inter_bandwidth *= left;
+        fabric.shaped_bandwidth *= left;
         fabric.intra_bandwidth *= conditions.speed;
         fabric.host_bandwidth *= conditions.speed;
         fabric.arch.channel_rate = self.arch.channel_rate.map(|rate| rate * conditions.speed);

@@ -40,13 +40,27 @@ impl Fabric {
     /// The µs of a call; always finite and positive.
     pub fn time(&self, call: &Call) -> f64 {
         let lane = step::Lane::new(self, call);
-        match (call.pair.algorithm, call.collective.is_rooted()) {
+        let micros = match (call.pair.algorithm, call.collective.is_rooted()) {
             (Algorithm::Ring, true) => rooted::time(self, call, &lane),
             (Algorithm::Ring, false) => ring::time(self, call, &lane),
             (Algorithm::Tree, _) => tree::time(self, &lane),
             (Algorithm::Nvls | Algorithm::NvlsTree, _) => nvls::time(self, call, &lane),
             (Algorithm::Pat, _) => network::pat(self, call, &lane),
             (Algorithm::CollnetDirect | Algorithm::CollnetChain, _) => network::collnet(self, call, &lane),
-        }
+        };
+        micros.max(self.sent(call, &lane) / self.shaped_bandwidth)
+    }
+
+    /// Wire bytes that the busiest node sends.
+    fn sent(&self, call: &Call, lane: &step::Lane) -> f64 {
+        let others = (self.ranks - 1.0) / self.ranks;
+        let passes = match (call.pair.algorithm, call.collective) {
+            (Algorithm::Tree | Algorithm::NvlsTree, _) => tree::sends(self.nodes, lane.channels),
+            (Algorithm::Ring, Collective::AllReduce) => 2.0 * others,
+            (_, Collective::Broadcast) => rooted::waits(self, lane),
+            (_, Collective::AllGather | Collective::ReduceScatter) => others,
+            _ => 1.0,
+        };
+        passes * call.bytes as f64 * lane.wire
     }
 }

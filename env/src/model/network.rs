@@ -18,7 +18,7 @@ pub fn pat(fabric: &Fabric, call: &Call, lane: &Lane) -> f64 {
     let moved = call.bytes as f64 * (fabric.ranks - 1.0) / fabric.ranks;
     let copy = moved / (lane.rate * lane.channels);
     let on_host = 2.0 * moved / fabric.host_bandwidth;
-    let line = moved / fabric.inter_bandwidth;
+    let line = lane.on_network(fabric, moved / lane.channels);
     let wired = lane.blended(fabric, copy, line).max(served + lane.blended(fabric, copy, on_host));
     fabric.call.launch[lane.protocol]
         + rounds * round
@@ -39,9 +39,5 @@ pub fn collnet(fabric: &Fabric, call: &Call, lane: &Lane) -> f64 {
         .max(lane.on_link(lane.chunk, fabric.inter_bandwidth))
         .max(2.0 * lane.on_link(lane.chunk, fabric.intra_bandwidth));
     let chunks = lane.share / lane.chunk;
-    fabric.call.launch[lane.protocol]
-        + inside
-        + constants.start
-        + fabric.tree_detour
-        + chunks * busy
+    fabric.call.launch[lane.protocol] + inside + constants.start + fabric.tree_detour + chunks * busy
 }

@@ -47,16 +47,12 @@ fn on_wire(fabric: &Fabric, lane: &Lane, bytes: f64) -> f64 {
     line.max(lane.on_host(fabric, bytes))
 }
 
-/// Share of the transfer that the root waits for: what its buffers take costs it nothing.
-fn waits(fabric: &Fabric, lane: &Lane) -> f64 {
-    if !fabric.crosses() {
-        return 1.0;
-    }
-    let free = fabric.rooted.absorbed * BUFFER[lane.protocol] / (lane.channels * lane.channels);
-    let lone = if fabric.ranks > 2.0 && lane.channels < 2.0 {
-        fabric.rooted.lone_channel.min(1.0)
-    } else {
-        1.0
-    };
-    (1.0 - free / (lane.share * lane.channels).max(1.0)).max(0.0) / lone
+/// How much of the transfer the root waits for: what its buffers take costs it nothing, but ranks that
+/// pass data on serve one channel's two directions in turn.
+pub fn waits(fabric: &Fabric, lane: &Lane) -> f64 {
+    let constants = &fabric.rooted;
+    let free = constants.absorbed * BUFFER[lane.protocol] / (lane.channels * lane.channels);
+    let lone = fabric.ranks > 2.0 && lane.channels < 2.0;
+    let kept = if lone { constants.lone_channel.min(1.0) } else { 1.0 };
+    (1.0 - free / (lane.share * lane.channels).max(1.0)).max(0.0) / kept
 }

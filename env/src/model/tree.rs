@@ -13,7 +13,7 @@ pub fn time(fabric: &Fabric, lane: &Lane) -> f64 {
     let first = lane.share.min(lane.chunk);
     let chunks = lane.share / lane.chunk;
     // While the trees fill, a hop waits for its own tree and for what of the other shares its way.
-    let shared = |alone: f64, all: f64| alone + (all - alone) * constants.overlap.min(1.0);
+    let shared = |alone: f64, all: f64| alone + (all - alone) * fabric.inter.overlap.min(1.0);
     let near = lane.hop(fabric, &fabric.intra, first, 1.0) * fabric.intra.tree[lane.protocol];
     let far =
         lane.hop(fabric, &fabric.inter, first, shared(1.0, lane.queue)) * fabric.inter.tree[lane.protocol];
@@ -47,9 +47,9 @@ fn period(fabric: &Fabric, lane: &Lane, rate: f64) -> f64 {
     busy
 }
 
-/// How often the busiest node sends a chunk: once up and twice down, but a rank that is inside one of
+/// How often the busiest node sends each byte: once up and twice down, but a rank that is inside one of
 /// the two trees is a leaf of the other, so two channels balance what one cannot.
-fn sends(nodes: f64, channels: f64) -> f64 {
+pub fn sends(nodes: f64, channels: f64) -> f64 {
     let (inside, leaf) = match nodes {
         n if n <= 2.0 => (1.0, 1.0),
         n if n <= 3.0 => (2.0, 1.0),

@@ -32,6 +32,47 @@ pub enum PathType {
     Dis,
 }
 
+impl PathType {
+    /// All of them, from near to far.
+    pub const ALL: [PathType; 12] = [
+        PathType::Loc,
+        PathType::Nvl,
+        PathType::Nvb,
+        PathType::C2c,
+        PathType::Pix,
+        PathType::Pxb,
+        PathType::P2c,
+        PathType::Pxn,
+        PathType::Phb,
+        PathType::Sys,
+        PathType::Net,
+        PathType::Dis,
+    ];
+
+    /// NCCL's word for it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            PathType::Loc => "LOC",
+            PathType::Nvl => "NVL",
+            PathType::Nvb => "NVB",
+            PathType::C2c => "C2C",
+            PathType::Pix => "PIX",
+            PathType::Pxb => "PXB",
+            PathType::P2c => "P2C",
+            PathType::Pxn => "PXN",
+            PathType::Phb => "PHB",
+            PathType::Sys => "SYS",
+            PathType::Net => "NET",
+            PathType::Dis => "DIS",
+        }
+    }
+
+    /// The next farther one, if there is one.
+    pub fn farther(self) -> Option<PathType> {
+        Self::ALL.get(self as usize + 1).copied()
+    }
+}
+
 /// One graph of NCCL's search, reduced over all ranks.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -5,7 +5,10 @@
 
 use dynamiccl_spec::Overrides;
 
-use crate::cluster::{Calibration, Cluster, CommOptions, CpuArch, CpuVendor, Gpu, GraphSet, Host, Inter, InterLink, Intra, IntraLink, TierFrom};
+use crate::cluster::{
+    Calibration, Cluster, CommOptions, CpuArch, CpuVendor, Gpu, GraphSet, Host, Inter, InterLink, Intra,
+    IntraLink, TierFrom,
+};
 use crate::measure::tables::Table;
 use crate::nccl::graph::{Graph, Graphs, PathType};
 use crate::nccl::{Communicator, Version};
@@ -24,7 +27,14 @@ struct Product {
     arm: bool,
 }
 
-const fn product(pattern: &'static str, sm: u32, sms: u32, nvlink: Option<(u32, f32, f64)>, pcie: (u8, f64), arm: bool) -> Product {
+const fn product(
+    pattern: &'static str,
+    sm: u32,
+    sms: u32,
+    nvlink: Option<(u32, f32, f64)>,
+    pcie: (u8, f64),
+    arm: bool,
+) -> Product {
     Product { pattern, sm, sms, nvlink, pcie, arm }
 }
 
@@ -94,7 +104,11 @@ pub(super) fn describe(table: &Table) -> Result<(Cluster, Communicator), String>
     let intra = intra(&table.intra.to_lowercase(), &product, local);
     let network = (nodes > 1).then(|| network(table, &product, local));
     let cluster = assemble(table, &product, local, nodes, intra, network);
-    let options = CommOptions { version: version(&table.nccl_version), overrides: Overrides::default(), ..CommOptions::default() };
+    let options = CommOptions {
+        version: version(&table.nccl_version),
+        overrides: Overrides::default(),
+        ..CommOptions::default()
+    };
     let communicator = cluster.communicator(nodes, &options).map_err(|e| e.to_string())?;
     Ok((cluster, communicator))
 }
@@ -109,7 +123,13 @@ fn version(text: &str) -> Version {
 
 fn intra(words: &str, product: &Product, local: u32) -> Intra {
     let source = "from the table's words and the GPU's usual links".to_owned();
-    let make = |link, generation, nvswitch, bandwidth| Intra { link, generation, nvswitch, bandwidth, source: source.clone() };
+    let make = |link, generation, nvswitch, bandwidth| Intra {
+        link,
+        generation,
+        nvswitch,
+        bandwidth,
+        source: source.clone(),
+    };
     if local < 2 {
         return make(IntraLink::None, 0, false, 1000.0);
     }
@@ -118,7 +138,12 @@ fn intra(words: &str, product: &Product, local: u32) -> Intra {
     }
     match product.nvlink {
         Some((_, _, bandwidth)) if !words.starts_with("pcie") => {
-            let switched = words.contains("nvswitch") || words.contains("nvl72") || (product.sm >= 80 && !words.contains("quad") && !words.contains("4-gpu") && !words.contains("bridge"));
+            let switched = words.contains("nvswitch")
+                || words.contains("nvl72")
+                || (product.sm >= 80
+                    && !words.contains("quad")
+                    && !words.contains("4-gpu")
+                    && !words.contains("bridge"));
             make(IntraLink::Nvlink, 0, switched, bandwidth)
         }
         _ => make(IntraLink::Pcie, product.pcie.0, false, product.pcie.1),
@@ -130,21 +155,52 @@ fn network(table: &Table, product: &Product, local: u32) -> Network {
     let gpus = f64::from(local);
     let has = |any: &[&str]| any.iter().any(|w| words.contains(w));
     let mut network = if has(&["efa"]) {
-        Network { link: InterLink::Efa, declared: if product.sm >= 90 { 75.0 } else { 75.0 }, path: PathType::Pix, node_gbps: 100.0 * gpus.min(4.0), nics: 4 }
+        Network {
+            link: InterLink::Efa,
+            declared: if product.sm >= 90 { 75.0 } else { 75.0 },
+            path: PathType::Pix,
+            node_gbps: 100.0 * gpus.min(4.0),
+            nics: 4,
+        }
     } else if has(&["slingshot"]) {
-        Network { link: InterLink::Slingshot, declared: 0.0, path: PathType::Phb, node_gbps: 200.0 * gpus, nics: local }
+        Network {
+            link: InterLink::Slingshot,
+            declared: 0.0,
+            path: PathType::Phb,
+            node_gbps: 200.0 * gpus,
+            nics: local,
+        }
     } else if has(&["tcpx"]) {
-        Network { link: InterLink::Tcpx, declared: 0.0, path: PathType::Pix, node_gbps: 800.0, nics: if words.contains("tcpxo") { 8 } else { 4 } }
+        Network {
+            link: InterLink::Tcpx,
+            declared: 0.0,
+            path: PathType::Pix,
+            node_gbps: 800.0,
+            nics: if words.contains("tcpxo") { 8 } else { 4 },
+        }
     } else if has(&["tcp", "socket", "ethernet"]) {
         Network { link: InterLink::Tcp, declared: 0.0, path: PathType::Phb, node_gbps: 25.0, nics: 1 }
     } else if has(&["roce", "gib"]) {
-        Network { link: InterLink::Roce, declared: 0.0, path: PathType::Pix, node_gbps: rdma_default(product) * gpus, nics: local }
+        Network {
+            link: InterLink::Roce,
+            declared: 0.0,
+            path: PathType::Pix,
+            node_gbps: rdma_default(product) * gpus,
+            nics: local,
+        }
     } else {
-        Network { link: InterLink::Infiniband, declared: 0.0, path: PathType::Pix, node_gbps: rdma_default(product) * gpus, nics: local }
+        Network {
+            link: InterLink::Infiniband,
+            declared: 0.0,
+            path: PathType::Pix,
+            node_gbps: rdma_default(product) * gpus,
+            nics: local,
+        }
     };
-    if let Some((nics, node)) = stated(&format!("{} ; {}", table.inter_gbps, table.inter), gpus) {
+    if let Some((nics, node)) = stated(&format!("{} ; {} ", table.inter_gbps, table.inter), gpus) {
         network.node_gbps = node;
-        network.nics = nics.unwrap_or_else(|| ((node / rdma_default(product)).round() as u32).clamp(1, local.max(1)));
+        network.nics =
+            nics.unwrap_or_else(|| ((node / rdma_default(product)).round() as u32).clamp(1, local.max(1)));
     }
     network
 }
@@ -158,23 +214,52 @@ fn rdma_default(product: &Product) -> f64 {
     }
 }
 
-/// NICs and Gb/s of one node, where words say them: "2 x EDR 100 Gb/s per 4-GPU node", "200 Gb/s per GPU".
+/// NICs and Gb/s of one node, where words say them: "2 x EDR 100 Gb/s per 4-GPU node", "200 Gb/s per GPU",
+/// "dual rail 200G", "3200 Gb/s per node".
 fn stated(words: &str, gpus: f64) -> Option<(Option<u32>, f64)> {
     let words = words.to_lowercase();
-    let at = words.find("gb/s").or_else(|| words.find("g qsfp")).or_else(|| words.find("00g "))?;
-    let before = words[..at].trim_end();
-    let start = before.rfind(|c: char| !c.is_ascii_digit() && c != '.').map_or(0, |i| i + 1);
-    let rate: f64 = before[start..].parse().ok()?;
-    let count = before[..start].rfind(" x ").or_else(|| before[..start].strip_suffix("x ").map(|s| s.len()))
-        .and_then(|i| before[..i].trim_end().rsplit(|c: char| !c.is_ascii_digit()).next()?.parse::<u32>().ok());
+    let (rate, start, end) = rate(&words)?;
+    let (before, after) = (&words[..start], &words[end..]);
+    let count = before
+        .rsplit_once('x')
+        .filter(|(_, between)| between.len() < 12)
+        .and_then(|(counted, _)| {
+            counted.trim_end().rsplit(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
+        })
+        .or_else(|| before.contains("dual").then_some(2));
     match count {
         Some(count) => Some((Some(count), rate * f64::from(count))),
-        None if words[at..].starts_with("gb/s per node") => Some((None, rate)),
+        None if after.trim_start().starts_with("per node") => Some((None, rate)),
         None => Some((Some(gpus as u32), rate * gpus)),
     }
 }
 
-fn assemble(table: &Table, product: &Product, local: u32, nodes: u32, intra: Intra, network: Option<Network>) -> Cluster {
+/// The first number with a unit of Gb/s, and where it stands.
+fn rate(words: &str) -> Option<(f64, usize, usize)> {
+    let digit = |c: char| c.is_ascii_digit() || c == '.';
+    let mut from = 0;
+    while let Some(start) = words[from..].find(|c: char| c.is_ascii_digit()).map(|i| from + i) {
+        let end = words[start..].find(|c| !digit(c)).map_or(words.len(), |i| start + i);
+        let unit = words[end..].trim_start();
+        let unit_at = words.len() - unit.len();
+        for name in ["gb/s", "gbps", "gbit/s", "gbit", "g "] {
+            if unit.starts_with(name) {
+                return Some((words[start..end].parse().ok()?, start, unit_at + name.len()));
+            }
+        }
+        from = end;
+    }
+    None
+}
+
+fn assemble(
+    table: &Table,
+    product: &Product,
+    local: u32,
+    nodes: u32,
+    intra: Intra,
+    network: Option<Network>,
+) -> Cluster {
     let source = || "the table's own metadata".to_owned();
     let inter = network.map(|n| Inter {
         link: n.link,
@@ -182,6 +267,7 @@ fn assemble(table: &Table, product: &Product, local: u32, nodes: u32, intra: Int
         nic_rate: n.node_gbps / 8.0 / f64::from(n.nics.max(1)),
         bandwidth: n.node_gbps / 8.0 * if n.link == InterLink::Tcp { 0.9 } else { 0.94 },
         propagation: 0.0,
+        shaped: false,
         hop: None,
         source: source(),
     });
@@ -192,17 +278,44 @@ fn assemble(table: &Table, product: &Product, local: u32, nodes: u32, intra: Int
         gpus_per_node: local,
         tiers: vec![TierFrom { nodes: 1, tier: 2, hop_latency: 0.0, bandwidth_share: 1.0 }],
         gpu: Gpu { name: table.gpu.clone(), sm: product.sm, sms: product.sms, source: source() },
-        host: Host { cpu: if product.arm { CpuVendor::Other } else if product.sm == 80 { CpuVendor::Amd } else { CpuVendor::Intel }, arch: if product.arm { CpuArch::Arm } else { CpuArch::X86 }, source: source() },
+        host: Host {
+            cpu: if product.arm {
+                CpuVendor::Other
+            } else if product.sm == 80 {
+                CpuVendor::Amd
+            } else {
+                CpuVendor::Intel
+            },
+            arch: if product.arm { CpuArch::Arm } else { CpuArch::X86 },
+            source: source(),
+        },
         intra,
         inter,
-        graphs: GraphSet { source: source(), single: (nodes == 1).then_some(graphs), multi: (nodes > 1).then_some(graphs) },
+        graphs: GraphSet {
+            source: source(),
+            single: (nodes == 1).then_some(graphs),
+            multi: (nodes > 1).then_some(graphs),
+        },
         calibration: Calibration::default(),
     }
 }
 
 fn graphs(product: &Product, intra: &Intra, network: Option<&Network>, local: u32) -> Graphs {
-    let near = match intra.link { IntraLink::Nvlink => PathType::Nvl, IntraLink::None => PathType::Loc, _ => PathType::Sys };
-    let graph = |channels: u32, bi: f32, bx: f32, pattern, same| Graph { channels, bw_intra: bi, bw_inter: bx, type_intra: near, type_inter: network.map_or(PathType::Pix, |n| n.path), pattern, same_channels: same, latency_inter: network.map_or(0.0, |n| n.declared) };
+    let near = match intra.link {
+        IntraLink::Nvlink => PathType::Nvl,
+        IntraLink::None => PathType::Loc,
+        _ => PathType::Sys,
+    };
+    let graph = |channels: u32, bi: f32, bx: f32, pattern, same| Graph {
+        channels,
+        bw_intra: bi,
+        bw_inter: bx,
+        type_intra: near,
+        type_inter: network.map_or(PathType::Pix, |n| n.path),
+        pattern,
+        same_channels: same,
+        latency_inter: network.map_or(0.0, |n| n.declared),
+    };
     let (channels, speed) = match (intra.link, product.nvlink) {
         (IntraLink::Nvlink, Some((channels, speed, _))) => (channels, speed),
         _ => (1, intra.bandwidth as f32),
@@ -211,21 +324,51 @@ fn graphs(product: &Product, intra: &Intra, network: Option<&Network>, local: u3
         let nvls = (product.sm >= 90 && intra.nvswitch && local > 1).then(|| {
             let heads = local.min(32);
             let total = channels as f32 * speed;
-            let bi = match local { 8 => if product.sm >= 100 { 80.0 } else { 40.0 }, 2 | 4 => if product.sm >= 100 { 90.0 } else { 60.0 }, n => (total / n as f32).floor() };
+            let bi = match local {
+                8 => {
+                    if product.sm >= 100 {
+                        80.0
+                    } else {
+                        40.0
+                    }
+                }
+                2 | 4 => {
+                    if product.sm >= 100 {
+                        90.0
+                    } else {
+                        60.0
+                    }
+                }
+                n => (total / n as f32).floor(),
+            };
             graph(heads, bi, if product.sm >= 100 { 90.0 } else { 60.0 }, 5, false)
         });
-        return Graphs { ring: graph(channels, speed, speed, 4, true), tree: graph(channels, speed, speed, 1, true), nvls, collnet_chain: None, collnet_direct: None };
+        return Graphs {
+            ring: graph(channels, speed, speed, 4, true),
+            tree: graph(channels, speed, speed, 1, true),
+            nvls,
+            collnet_chain: None,
+            collnet_direct: None,
+        };
     };
     let rate = (network.node_gbps / 8.0 / f64::from(network.nics.max(1))) as f32 * 0.96;
     let speed_list = [48.0, 24.0, 12.0, 6.0, 3.0, 1.2, 0.12];
     let each = speed_list.into_iter().find(|&s| s <= rate).unwrap_or(0.12);
-    let (c, b) = if local == 1 && each > 24.0 { (2 * network.nics, each / 2.0) } else { (network.nics, each) };
+    let (c, b) =
+        if local == 1 && each > 24.0 { (2 * network.nics, each / 2.0) } else { (network.nics, each) };
     let mut ring = graph(c.min(16), b, b, 4, local == 1);
     ring.type_intra = if local == 1 { PathType::Loc } else { near };
     let pattern = if product.sm >= 90 || local == 1 { 3 } else { 1 };
-    let tree_intra = if local == 1 { b * 2.0 } else if product.sm >= 90 { b.max(48.0f32.min(b * 2.0)) } else { (b * 2.0).min(channels as f32 * speed / c as f32) };
+    let tree_intra = if local == 1 {
+        b * 2.0
+    } else if product.sm >= 90 {
+        b.max(48.0f32.min(b * 2.0))
+    } else {
+        (b * 2.0).min(channels as f32 * speed / c as f32)
+    };
     let mut tree = graph(c.min(16), tree_intra, b, pattern, local == 1);
     tree.type_intra = ring.type_intra;
-    let nvls = (product.sm >= 90 && intra.nvswitch && local > 1).then(|| graph(local.min(32), if product.sm >= 100 { 48.0 } else { 40.0 }, each, 5, false));
+    let nvls = (product.sm >= 90 && intra.nvswitch && local > 1)
+        .then(|| graph(local.min(32), if product.sm >= 100 { 48.0 } else { 40.0 }, each, 5, false));
     Graphs { ring, tree, nvls, collnet_chain: None, collnet_direct: None }
 }

@@ -14,9 +14,14 @@ use dynamiccl_spec::{Collective, Pair};
 use crate::model::Call;
 use crate::nccl::Communicator;
 
-
 /// The call that NCCL makes of a forced pair, with as many channels as asked for or its own count.
-fn forced(communicator: &Communicator, collective: Collective, bytes: u64, pair: Pair, channels: Option<u32>) -> Call {
+fn forced(
+    communicator: &Communicator,
+    collective: Collective,
+    bytes: u64,
+    pair: Pair,
+    channels: Option<u32>,
+) -> Call {
     let (own, threads) = communicator.channels_threads(pair, bytes);
     let limit = communicator.channel_limit(pair).max(1);
     let launch = communicator.launch(collective, pair, bytes, channels.unwrap_or(own).clamp(1, limit));

@@ -89,6 +89,11 @@ impl PreparedSweep {
         Ok(PreparedSweep { file, ranks: sweep.ranks, link: sweep.link, cluster, cells })
     }
 
+    /// The file's name.
+    pub fn file(&self) -> &str {
+        &self.file
+    }
+
     /// Measured and modelled times of every setting, cell by cell.
     pub fn times(&self, constants: &Constants) -> Vec<Vec<(f64, f64)>> {
         let fabric = Fabric::new(&self.cluster, self.ranks, 1, 1, constants);
@@ -140,6 +145,19 @@ impl PreparedCell {
                 first = (modelled, setting.requested, setting.measured_us);
             }
         }
+        if std::env::var("CELLS").is_ok() {
+            let s = &self.settings[0].call;
+            let f = self.settings.iter().find(|x| x.measured_us == first.2).unwrap();
+            println!(
+                "CELL {:.3} {} {} {} {} {}",
+                first.2 / best,
+                report.file,
+                s.collective,
+                s.bytes,
+                f.call.pair,
+                f.call.channels
+            );
+        }
         report.first_choice.push(first.2 / best);
         report.nccl_default.extend(self.default_us.map(|us| us / best));
     }
@@ -169,6 +187,7 @@ fn shared_gpu(link: Link) -> Result<Cluster, ClusterError> {
     if let (Link::Rate(rate), Some(inter)) = (link, cluster.inter.as_mut()) {
         inter.link = InterLink::TcpVeth;
         inter.bandwidth = rate.0 * PAYLOAD_SHARE;
+        inter.shaped = true;
     }
     Ok(cluster)
 }

@@ -56,11 +56,17 @@ impl Field {
         }
         let mut own = Vec::with_capacity(Collective::TUNED.len() * PAIRS * SIZES);
         for _ in 0..Collective::TUNED.len() * PAIRS {
-            own.extend(line(keeps(residual.size_octaves), SIZES, rng).map(|x| (x * residual.spread * own_part.sqrt()) as f32));
+            own.extend(
+                line(keeps(residual.size_octaves), SIZES, rng)
+                    .map(|x| (x * residual.spread * own_part.sqrt()) as f32),
+            );
         }
-        let slow_share = (0..shared.len())
-            .map(|_| if uniform(rng) < residual.bimodal_rate { (0.1 + 0.4 * uniform(rng)) as f32 } else { 0.0 })
-            .collect();
+        let slow_share =
+            (0..shared.len())
+                .map(|_| {
+                    if uniform(rng) < residual.bimodal_rate { (0.1 + 0.4 * uniform(rng)) as f32 } else { 0.0 }
+                })
+                .collect();
         Field { shared, own, slow_share, slow_factor: residual.bimodal_slow.max(1.0) }
     }
 
@@ -72,7 +78,9 @@ impl Field {
         let next = if c + 1 < CHANNELS { row + SIZES } else { row };
         let shared = mix(mix_at(&self.shared, row, s_part), mix_at(&self.shared, next, s_part), c_part);
         let own = match collective.id() {
-            id if id < Collective::TUNED.len() => mix_at(&self.own, (id * PAIRS + pair.index()) * SIZES + s, s_part),
+            id if id < Collective::TUNED.len() => {
+                mix_at(&self.own, (id * PAIRS + pair.index()) * SIZES + s, s_part)
+            }
             _ => 0.0,
         };
         exp(shared + own) * self.mean_mode(pair, channels, bytes)

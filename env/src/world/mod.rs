@@ -46,7 +46,8 @@ impl World {
         let constants = constants.draw(|range| log_uniform(&mut rng, range));
         let mut rng = generator(seed, Stream::Field);
         let residual = &constants.residual;
-        let fields = [&residual.node, &residual.rdma, &residual.socket].map(|r: &Residual| Field::draw(r, &mut rng));
+        let fields =
+            [&residual.node, &residual.rdma, &residual.socket].map(|r: &Residual| Field::draw(r, &mut rng));
         World { seed: Some(seed), constants, fields: Some(Arc::new(fields)) }
     }
 

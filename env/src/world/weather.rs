@@ -120,7 +120,8 @@ impl WeatherState {
 
     fn toggle_load(&mut self) {
         let away = self.conditions.load > 0.0;
-        self.conditions.load = if away { 0.0 } else { (self.constants.load * beta_2_5(&mut self.rng) * 3.5).min(0.9) };
+        self.conditions.load =
+            if away { 0.0 } else { (self.constants.load * beta_2_5(&mut self.rng) * 3.5).min(0.9) };
     }
 
     fn advance_straggler(&mut self, micros: f64) {
@@ -139,7 +140,8 @@ impl WeatherState {
         if self.fault_left <= 0.0 {
             let hit = uniform(&mut self.rng) < self.constants.fault_rate * micros / HOUR;
             // The last NIC has nobody to hand its channels to: it comes back after the stall.
-            self.conditions.nics = if hit { ((self.nics - 1.0) / self.nics).max(1.0 / self.nics) } else { 1.0 };
+            self.conditions.nics =
+                if hit { ((self.nics - 1.0) / self.nics).max(1.0 / self.nics) } else { 1.0 };
             if hit {
                 self.conditions.stall = self.constants.fault_stall * SECOND;
                 self.fault_left = exponential(&mut self.rng, self.constants.fault_dwell * SECOND);
