@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use dynamiccl_env::calibrate::FEWEST_SAMPLES;
 use dynamiccl_env::cluster::{Calibration, Cluster, CommOptions};
 use dynamiccl_env::model::ConstantsFile;
 use dynamiccl_env::sim::Simulator;
@@ -247,14 +248,15 @@ fn ranks_that_do_not_fit_the_cluster_are_refused() {
 
 #[test]
 fn logs_that_are_no_good_are_refused_and_nothing_is_written() {
-    let row = "1024 256 float sum -1 9.10 0.11 0.11 0 9.00 0.11 0.11 0\n";
+    let half = "1024 256 float sum -1 9.10 0.11 0.11 0";
+    let row = format!("{half} 9.00 0.11 0.11 0\n");
     let head = log("dgx_a100", 2).split("1024").next().unwrap().to_owned();
     let tail = "# Avg bus bandwidth : 0.11\n";
     let line = head.lines().count() + 1;
     let cases: [(String, String); 4] = [
         (
-            format!("{head}{row}{tail}"),
-            "error: 2 usable rows are too few to fit a cluster, give at least 3".to_owned(),
+            format!("{head}{half}\n{tail}"),
+            format!("error: pair.log: 1 usable row, a fit needs at least {FEWEST_SAMPLES}"),
         ),
         (
             format!("{head}{}", &row[..40]),
@@ -272,9 +274,10 @@ fn logs_that_are_no_good_are_refused_and_nothing_is_written() {
         ),
         (
             format!("{head}{row}{row}{tail}").replace("all_reduce_perf", "alltoall_perf"),
-            "error: 0 usable rows are too few to fit a cluster, give at least 3; \
-             left out: NCCL does not tune alltoall"
-                .to_owned(),
+            format!(
+                "error: pair.log: 0 usable rows, a fit needs at least {FEWEST_SAMPLES}; \
+                 left out: NCCL does not tune alltoall"
+            ),
         ),
     ];
     for (text, error) in cases {

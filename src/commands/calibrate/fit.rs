@@ -12,6 +12,7 @@ use dynamiccl_spec::Collective;
 use serde::Serialize;
 
 use crate::stats::median;
+use crate::words::counted;
 
 /// A cluster fitted to measured rows.
 #[derive(Debug)]
@@ -58,8 +59,8 @@ impl Fit {
         let (samples, left_out) = samples(communicator, rows);
         ensure!(
             samples.len() >= FEWEST_SAMPLES,
-            "{} usable rows are too few to fit a cluster, give at least {FEWEST_SAMPLES}{}",
-            samples.len(),
+            "{}, a fit needs at least {FEWEST_SAMPLES}{}",
+            counted(samples.len() as u32, "usable row"),
             left_out.keys().next().map_or(String::new(), |why| format!("; left out: {why}"))
         );
         let mut fitted = cluster.clone();

@@ -5,6 +5,7 @@ mod logs;
 mod report;
 
 use std::io::Write;
+use std::path::PathBuf;
 
 use anyhow::{Context, Result, ensure};
 use dynamiccl_env::cluster::{Cluster, CommOptions};
@@ -35,11 +36,18 @@ pub fn run(args: &CalibrateArgs, session: &Session) -> Result<Ending> {
         ..CommOptions::default()
     };
     let communicator = cluster.communicator(measured.nodes, &options)?;
-    let fit = Fit::new(&cluster, &communicator, &measured.rows, &constants)?;
+    let fit =
+        Fit::new(&cluster, &communicator, &measured.rows, &constants).with_context(|| names(&args.log))?;
     let report = Report::new(args, &cluster, &measured, &fit);
     let text = format!("# {}\n{}", report.provenance(), fit.cluster.to_toml()?);
     out.write_all(text.as_bytes()).with_context(|| format!("cannot write {out_path}"))?;
     out.commit()?;
     session.report("calibrate", &report)?;
     Ok(Ending::Done)
+}
+
+/// The logs in one line.
+fn names(logs: &[PathBuf]) -> String {
+    let names: Vec<String> = logs.iter().map(|log| log.display().to_string()).collect();
+    names.join(", ").replace(|c: char| c.is_control(), " ")
 }

@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use super::fit::{ByCollective, Errors, Fit};
 use super::logs::Measured;
+use super::names;
 use crate::args::CalibrateArgs;
 use crate::stats::percent;
 use crate::table::{Column, Table};
@@ -65,8 +66,7 @@ impl Report {
     pub fn provenance(&self) -> String {
         let Report { cluster, nccl_version, constants, .. } = self;
         let (nodes, ranks) = (counted(self.nodes, "node"), counted(self.ranks, "rank"));
-        let logs: Vec<String> = self.logs.iter().map(|log| log.display().to_string()).collect();
-        let logs = logs.join(", ").replace(|c: char| c.is_control(), " ");
+        let logs = names(&self.logs);
         format!(
             "{cluster} fitted to {logs} ({nodes}, {ranks}, NCCL {nccl_version}) with constants {constants}"
         )
