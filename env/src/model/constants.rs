@@ -436,9 +436,31 @@ impl ConstantsFile {
         self.0.visit("", each);
     }
 
-    /// The file's text.
+    /// The file's text, one constant a line.
     pub fn to_toml(&self) -> String {
-        toml::to_string(self).expect("plain tables of numbers and text serialise")
+        let table = toml::Table::try_from(self).expect("plain tables of numbers and text serialise");
+        let mut text = String::new();
+        write_sections("", &table, &mut text);
+        text
+    }
+}
+
+/// Writes a table of constants as a section, and tables of tables as sections below it.
+fn write_sections(path: &str, table: &toml::Table, text: &mut String) {
+    let is_constant = |value: &toml::Value| value.get("value").is_some();
+    if table.values().any(is_constant) {
+        text.push_str(&format!("{}[{path}]\n", if text.is_empty() { "" } else { "\n" }));
+    }
+    for (name, constant) in table.iter().filter(|(_, value)| is_constant(value)) {
+        let part = |key: &str| constant.get(key).map_or(String::new(), ToString::to_string);
+        let (value, range, source) = (part("value"), part("range"), part("source"));
+        text.push_str(&format!("{name} = {{ value = {value}, range = {range}, source = {source} }}\n"));
+    }
+    for (name, value) in table.iter().filter(|(_, value)| !is_constant(value)) {
+        if let toml::Value::Table(inner) = value {
+            let dot = if path.is_empty() { "" } else { "." };
+            write_sections(&format!("{path}{dot}{name}"), inner, text);
+        }
     }
 }
 

@@ -69,6 +69,7 @@ struct PreparedSetting {
     call: Call,
     requested: u32,
     measured_us: f64,
+    slowest_over_fastest: f64,
 }
 
 impl PreparedSweep {
@@ -103,6 +104,18 @@ impl PreparedSweep {
         self.cells.iter().map(times).collect()
     }
 
+    /// Every call with the log of its measured over its modelled time.
+    pub fn residuals(&self, constants: &Constants) -> Vec<(Call, f64)> {
+        let fabric = Fabric::new(&self.cluster, self.ranks, 1, 1, constants);
+        let settings = self.cells.iter().flat_map(|cell| &cell.settings);
+        settings.map(|s| (s.call, (s.measured_us / fabric.time(&s.call)).ln())).collect()
+    }
+
+    /// The slowest over the fastest repeat of every setting: where it is large, there are two modes.
+    pub fn repeat_ratios(&self) -> impl Iterator<Item = f64> {
+        self.cells.iter().flat_map(|cell| &cell.settings).map(|s| s.slowest_over_fastest)
+    }
+
     /// Holds the model with these constants against the sweep.
     pub fn report(&self, constants: &Constants) -> SweepReport {
         let fabric = Fabric::new(&self.cluster, self.ranks, 1, 1, constants);
@@ -129,6 +142,7 @@ impl PreparedCell {
                 call: forced(communicator, row.collective, row.bytes, pair, channels),
                 requested: channels.unwrap_or(0),
                 measured_us: row.median_us,
+                slowest_over_fastest: row.max_us / row.min_us,
             }),
         }
     }
@@ -144,19 +158,6 @@ impl PreparedCell {
             if wins {
                 first = (modelled, setting.requested, setting.measured_us);
             }
-        }
-        if std::env::var("CELLS").is_ok() {
-            let s = &self.settings[0].call;
-            let f = self.settings.iter().find(|x| x.measured_us == first.2).unwrap();
-            println!(
-                "CELL {:.3} {} {} {} {} {}",
-                first.2 / best,
-                report.file,
-                s.collective,
-                s.bytes,
-                f.call.pair,
-                f.call.channels
-            );
         }
         report.first_choice.push(first.2 / best);
         report.nccl_default.extend(self.default_us.map(|us| us / best));

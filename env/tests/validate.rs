@@ -1,0 +1,71 @@
+//! The simulator held against measurements: the figures that decide whether training in it means
+//! anything. A change that worsens them past their bar must not pass unseen.
+
+use std::path::Path;
+
+use dynamiccl_env::measure::tables::Health;
+use dynamiccl_env::measure::{sweep, tables};
+use dynamiccl_env::model::ConstantsFile;
+use dynamiccl_env::validate::sweeps::{Fidelity, PreparedSweep, SweepReport};
+use dynamiccl_env::validate::tables::{Overall, PreparedTable, TableReport};
+
+fn data(name: &str) -> std::path::PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(name)
+}
+
+fn sweep_reports(dir: &str, constants: &ConstantsFile) -> Vec<SweepReport> {
+    let sweeps = sweep::read(&data(dir)).expect("the recorded sweeps are readable");
+    let constants = constants.nominal();
+    sweeps.iter().map(|s| PreparedSweep::new(s).expect("any sweep can be described").report(&constants)).collect()
+}
+
+fn fidelity(dir: &str, constants: &ConstantsFile) -> Fidelity {
+    let reports = sweep_reports(dir, constants);
+    let all = Fidelity::of(&reports).expect("there are cells");
+    println!("{dir}: {all:?}");
+    all
+}
+
+#[test]
+fn the_models_first_choice_is_near_the_best_measured() {
+    let fitted = fidelity("live-h200", &ConstantsFile::full());
+    assert_eq!(fitted.cells, 195);
+    assert!(fitted.decision_fidelity <= 1.07, "{fitted:?}");
+    assert!(fitted.nccl_decision.is_some_and(|nccl| nccl > 1.2), "{fitted:?}");
+}
+
+#[test]
+fn the_same_holds_for_rank_counts_and_rates_that_were_never_fitted() {
+    let held_out = fidelity("live-h200-held-out", &ConstantsFile::full());
+    assert_eq!(held_out.cells, 300);
+    assert!(held_out.decision_fidelity <= 1.08, "{held_out:?}");
+    for report in sweep_reports("live-h200-held-out", &ConstantsFile::full()) {
+        let one = Fidelity::of([&report]).expect("there are cells");
+        assert!(one.decision_fidelity <= 1.10, "{}: {one:?}", report.file);
+    }
+}
+
+#[test]
+fn constants_that_never_saw_a_sweep_still_choose_better_than_nccl() {
+    for dir in ["live-h200", "live-h200-held-out"] {
+        let blind = fidelity(dir, &ConstantsFile::blind());
+        let nccl = blind.nccl_decision.expect("defaults were measured");
+        assert!(blind.decision_fidelity < 1.0 + 0.7 * (nccl - 1.0), "{blind:?}");
+    }
+}
+
+#[test]
+fn modelled_times_are_near_what_others_measured() {
+    let constants = ConstantsFile::full().nominal();
+    let tables = tables::read(&data("nccl-tests")).expect("the collected tables are readable");
+    let prepared = tables.iter().filter_map(|t| PreparedTable::new(t).ok());
+    let reports: Vec<TableReport> = prepared.map(|t| t.report(&constants)).collect();
+    let healthy = Overall::of(reports.iter().filter(|r| r.health == Health::Yes)).expect("there are tables");
+    println!("{healthy:?}");
+    assert!(healthy.tables > 300);
+    assert!(healthy.zero_shot <= 0.25 && healthy.zero_shot < healthy.nccl, "{healthy:?}");
+    assert!(healthy.calibrated.is_some_and(|error| error <= 0.10), "{healthy:?}");
+    let not_unhealthy = Overall::of(reports.iter().filter(|r| r.health != Health::No)).expect("there are tables");
+    println!("{not_unhealthy:?}");
+    assert!(not_unhealthy.zero_shot < not_unhealthy.nccl, "{not_unhealthy:?}");
+}
