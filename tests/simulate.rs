@@ -45,41 +45,59 @@ fn the_document_has_every_field_of_the_contract() {
     assert_eq!(fields(&document["knobs"][0]).join(" "), knobs);
 }
 
-/// The golden rows of one call: pairs with NCCL's prediction, and what NCCL picks.
-fn golden(cluster: &str, nodes: u32, collective: &str, bytes: u64) -> Vec<Vec<String>> {
-    let table = repository("env/tests/data/nccl-default-golden.csv");
+/// Calls with golden values: cluster, nodes, collective and bytes, as the golden tables spell them.
+const GOLDEN: [[&str; 4]; 5] = [
+    ["dgx_a100", "2", "allreduce", "1048576"],
+    ["dgx_h100", "1", "allgather", "65536"],
+    ["hgx_b200", "8", "allreduce", "67108864"],
+    ["dgx_h100+sharp", "4", "allreduce", "16777216"],
+    ["tcp10g_1gpu", "4", "reduce", "4096"],
+];
+
+/// The rows of one call in a golden table.
+fn golden(file: &str, call: [&str; 4]) -> Vec<Vec<String>> {
+    let table = repository(&format!("env/tests/data/{file}"));
     let rows = table.lines().map(|line| line.split(',').map(str::to_owned).collect::<Vec<_>>());
-    let (nodes, bytes) = (nodes.to_string(), bytes.to_string());
-    let wanted =
-        |row: &Vec<String>| row[0] == cluster && row[1] == nodes && row[3] == collective && row[4] == bytes;
-    rows.filter(wanted).collect()
+    let rows: Vec<_> =
+        rows.filter(|row| [&row[0], &row[1], &row[3], &row[4]].map(String::as_str) == call).collect();
+    assert!(!rows.is_empty(), "no {call:?} in {file}");
+    rows
+}
+
+/// NCCL's part of the document of a call.
+fn nccl([cluster, nodes, collective, bytes]: [&str; 4]) -> Value {
+    let cluster = cluster.replace("+sharp", " --sharp");
+    let words =
+        format!("simulate --cluster {cluster} --nodes {nodes} --collective {collective} --bytes {bytes}");
+    document(&words)["nccl"].clone()
+}
+
+/// Some fields of an object as a CSV file would have them.
+fn cells<const N: usize>(value: &Value, names: [&str; N]) -> [String; N] {
+    names.map(|name| value[name].as_str().map_or_else(|| value[name].to_string(), str::to_owned))
 }
 
 #[test]
-fn nccls_side_is_golden() {
-    for (cluster, nodes, collective, bytes) in [
-        ("dgx_a100", 2, "allreduce", 1 << 20),
-        ("dgx_h100", 1, "allgather", 1 << 16),
-        ("hgx_b200", 8, "allreduce", 1 << 26),
-        ("dgx_h100+sharp", 4, "allreduce", 1 << 24),
-        ("tcp10g_1gpu", 4, "reduce", 1 << 12),
-    ] {
-        let rows = golden(cluster, nodes, collective, bytes);
-        assert!(!rows.is_empty(), "no golden row for {cluster}");
-        let cluster = cluster.replace("+sharp", " --sharp");
-        let words =
-            format!("simulate --cluster {cluster} --nodes {nodes} --collective {collective} --bytes {bytes}");
-        let nccl = &document(&words)["nccl"];
+fn nccls_predictions_are_golden() {
+    for call in GOLDEN {
+        let (rows, nccl) = (golden("nccl-default-golden.csv", call), nccl(call));
         let table = nccl["table"].as_array().expect("a table");
-        assert_eq!(table.len(), rows.len(), "{cluster}");
-        for row in &rows {
-            let same = |entry: &&Value| entry["algo"] == row[5].as_str() && entry["proto"] == row[6].as_str();
-            let entry = table.iter().find(same).unwrap_or_else(|| panic!("{cluster}: no {row:?}"));
+        assert_eq!(table.len(), rows.len(), "{call:?}");
+        for (entry, row) in table.iter().zip(&rows) {
+            assert_eq!(cells(entry, ["algo", "proto"])[..], row[5..7], "{call:?}");
             assert!(close(number(&entry["time_us"]), row[7].parse().unwrap()), "{entry} is not {row:?}");
-            let picked = [&nccl["algo"], &nccl["proto"]].map(|word| word.as_str().unwrap());
-            assert_eq!(picked, [row[8].as_str(), row[9].as_str()], "{cluster}");
-            assert_eq!([&nccl["nchannels"], &nccl["nthreads"]].map(Value::to_string), [&*row[10], &*row[11]]);
         }
+    }
+}
+
+#[test]
+fn nccls_choice_is_golden() {
+    for call in GOLDEN {
+        let (rows, nccl) = (golden("nccl-default-decisions.csv", call), nccl(call));
+        assert_eq!(cells(&nccl, ["algo", "proto"])[..], rows[0][5..7], "{call:?}");
+        assert!(close(number(&nccl["predicted_us"]), rows[0][7].parse().unwrap()), "{call:?}");
+        let launch = ["nchannels", "launched", "nthreads", "chunk_bytes"];
+        assert_eq!(cells(&nccl, launch)[..], rows[0][9..13], "{call:?}");
     }
 }
 

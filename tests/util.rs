@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use assert_cmd::Command;
 use assert_cmd::cargo::cargo_bin;
+use dynamiccl_spec::Overrides;
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -59,6 +60,10 @@ impl Dir {
     /// The same with variables in its environment.
     pub fn run_with(&self, words: &str, variables: &[(&str, &str)]) -> Said {
         let mut command = Command::new(cargo_bin!("dynamiccl"));
+        // Variables of the shell that runs the tests would be talked about.
+        for name in Overrides::VARIABLES {
+            command.env_remove(name);
+        }
         command.envs(variables.iter().copied());
         // Help is as wide as the terminal, or as COLUMNS says: here it must have neither.
         command.env_remove("COLUMNS").write_stdin("");

@@ -5,7 +5,7 @@ mod logs;
 mod report;
 
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
 use dynamiccl_env::cluster::{Cluster, CommOptions};
@@ -46,8 +46,12 @@ pub fn run(args: &CalibrateArgs, session: &Session) -> Result<Ending> {
     Ok(Ending::Done)
 }
 
-/// The logs in one line.
+/// The logs on one line.
 fn names(logs: &[PathBuf]) -> String {
-    let names: Vec<String> = logs.iter().map(|log| log.display().to_string()).collect();
-    names.join(", ").replace(|c: char| c.is_control(), " ")
+    logs.iter().map(|log| name(log)).collect::<Vec<_>>().join(", ")
+}
+
+/// A path that fits on a line of any text, a comment of a file included.
+fn name(path: &Path) -> String {
+    path.display().to_string().replace(|c: char| c.is_control(), " ")
 }

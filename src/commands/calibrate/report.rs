@@ -1,7 +1,6 @@
 //! What `calibrate` says about its fit.
 
 use std::fmt;
-use std::path::PathBuf;
 
 use dynamiccl_env::cluster::{Calibration, Cluster};
 use dynamiccl_env::nccl::Version;
@@ -9,7 +8,7 @@ use serde::Serialize;
 
 use super::fit::{ByCollective, Errors, Fit};
 use super::logs::Measured;
-use super::names;
+use super::name;
 use crate::args::CalibrateArgs;
 use crate::stats::percent;
 use crate::table::{Column, Table};
@@ -19,7 +18,7 @@ use crate::words::counted;
 #[derive(Debug, Serialize)]
 pub struct Report {
     cluster: String,
-    logs: Vec<PathBuf>,
+    logs: Vec<String>,
     nodes: u32,
     ranks: u32,
     nccl_version: Version,
@@ -32,7 +31,7 @@ pub struct Report {
     collectives: Vec<ByCollective>,
     calibration: Calibration,
     notes: Vec<String>,
-    out: PathBuf,
+    out: String,
 }
 
 #[derive(Debug, Serialize)]
@@ -47,7 +46,7 @@ impl Report {
         let why = |(why, &rows): (&String, &usize)| LeftOut { why: why.clone(), rows };
         Report {
             cluster: cluster.name.clone(),
-            logs: args.log.clone(),
+            logs: args.log.iter().map(|log| name(log)).collect(),
             nodes: measured.nodes,
             ranks: measured.nodes * measured.local,
             nccl_version: measured.version,
@@ -58,7 +57,7 @@ impl Report {
             collectives: fit.collectives.clone(),
             calibration: fit.cluster.calibration,
             notes: measured.notes.clone(),
-            out: args.out.clone(),
+            out: name(&args.out),
         }
     }
 
@@ -66,7 +65,7 @@ impl Report {
     pub fn provenance(&self) -> String {
         let Report { cluster, nccl_version, constants, .. } = self;
         let (nodes, ranks) = (counted(self.nodes, "node"), counted(self.ranks, "rank"));
-        let logs = names(&self.logs);
+        let logs = self.logs.join(", ");
         format!(
             "{cluster} fitted to {logs} ({nodes}, {ranks}, NCCL {nccl_version}) with constants {constants}"
         )
@@ -112,7 +111,7 @@ impl fmt::Display for Report {
         writeln!(
             f,
             "Summary  on {rows} rows the model was off by {before}, now by {after}; wrote {}",
-            self.out.display()
+            self.out
         )
     }
 }
