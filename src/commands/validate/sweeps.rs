@@ -114,15 +114,23 @@ impl fmt::Display for Report {
         )?;
         writeln!(f, "# error: median over settings; model, nccl: measured time of the choice over the best")?;
         write!(f, "#\n{table}")?;
-        let Figures { cells, median_abs_log_error: _, decision_fidelity, nccl_decision } = self.overall;
-        let (Some(model), nccl) = (decision_fidelity, nccl_decision) else {
+        self.overall.summary(f)
+    }
+}
+
+impl Figures {
+    fn summary(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Some(model) = self.decision_fidelity else {
             return writeln!(f, "Summary  no cell has a setting to choose");
         };
+        let cells = self.cells;
         write!(
             f,
             "Summary  the model's first choice takes {model:.3} times the best measured in {cells} cells"
         )?;
-        nccl.map_or(Ok(()), |nccl| write!(f, "; NCCL's own takes {nccl:.3}"))?;
+        if let Some(nccl) = self.nccl_decision {
+            write!(f, "; NCCL's own takes {nccl:.3}")?;
+        }
         writeln!(f)
     }
 }
