@@ -8,7 +8,6 @@ use std::str::FromStr;
 
 use clap::{ArgAction, Parser, Subcommand, ValueEnum};
 use dynamiccl_env::nccl::Version;
-use dynamiccl_spec::words::{UnknownWord, look_up};
 use dynamiccl_spec::{Bytes, Collective};
 
 /// The end of every long help.
@@ -106,6 +105,9 @@ EXAMPLES
     dynamiccl simulate --cluster dgx_a100 --nodes 2 --collective allreduce --bytes 1M
     dynamiccl simulate --cluster ./mine.toml --nodes 16 --collective allgather --bytes 64K --world 7
     dynamiccl simulate --cluster hgx_b200 --nodes 1 --collective allreduce --bytes 32M --nccl 2.28
+    dynamiccl simulate --cluster aws_p5 --nodes 4 --collective reduce --bytes 8M --env NCCL_PROTO=LL
+
+NCCL's variables in the environment of this shell are not looked at: what counts is given by --env.
 
 ", exit_codes!()))]
 pub struct SimulateArgs {
@@ -133,6 +135,12 @@ pub struct SimulateArgs {
     /// NCCL release whose decision is reproduced: 2.28, 2.29 or 2.30
     #[arg(long, value_name = "RELEASE", default_value_t)]
     pub nccl: Version,
+    /// Set one of NCCL's variables, for instance NCCL_ALGO=Ring; may be repeated
+    #[arg(long, value_name = "NAME=VALUE", value_parser = assignment)]
+    pub env: Vec<(String, String)>,
+    /// Lines of the table, fastest first
+    #[arg(long, value_name = "N", default_value_t = 12)]
+    pub top: usize,
     /// Constants of the performance model
     #[command(flatten)]
     pub constants: ConstantsArgs,
@@ -144,12 +152,17 @@ pub struct SimulateArgs {
 EXAMPLES
     dynamiccl validate --sweeps measured/sweeps
     dynamiccl validate --tables measured/nccl-tests --constants blind --json
+    dynamiccl validate --sweeps measured/sweeps --fail-above 1.15
 
 ", exit_codes!()))]
 pub struct ValidateArgs {
     /// What to compare with.
     #[command(flatten)]
     pub data: MeasuredArgs,
+    /// Exit with 1 if the overall figure is above this: of sweeps the decision fidelity, of tables
+    /// the error of the model as it is
+    #[arg(long, value_name = "X")]
+    pub fail_above: Option<f64>,
     /// Constants of the performance model
     #[command(flatten)]
     pub constants: ConstantsArgs,
@@ -173,22 +186,35 @@ pub struct MeasuredArgs {
 EXAMPLES
     all_reduce_perf -b 1K -e 1G -f 4 -g 8 > node.log
     dynamiccl calibrate --log node.log --cluster dgx_h100 --out mine.toml
+    dynamiccl calibrate --log pair.log --cluster ./mine.toml --out mine.toml
     dynamiccl simulate --cluster ./mine.toml --nodes 1 --collective allreduce --bytes 1M
 
 ", exit_codes!()))]
 pub struct CalibrateArgs {
-    /// Output of nccl-tests, as text or as JSON (-J)
-    #[arg(long, value_name = "FILE")]
-    pub log: PathBuf,
+    /// Output of nccl-tests, as text or as JSON (-J); may be repeated for logs of one communicator
+    #[arg(long, value_name = "FILE", required = true)]
+    pub log: Vec<PathBuf>,
     /// Cluster to start from, by name or as a file ending in .toml
     #[arg(long, value_name = "NAME|FILE")]
     pub cluster: String,
     /// Cluster file to write
     #[arg(long, value_name = "FILE")]
     pub out: PathBuf,
-    /// Number of nodes, where the log does not say it
+    /// Number of nodes, where the log does not say it or counts them otherwise than NCCL does
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub nodes: Option<u32>,
+    /// GPUs used per node [default: from the log, else all of them]
+    #[arg(long, value_name = "G", value_parser = clap::value_parser!(u32).range(1..))]
+    pub ranks_per_node: Option<u32>,
+    /// Collective that was measured, where the log does not say it
+    #[arg(long, value_name = "K", value_parser = tuned_collective)]
+    pub collective: Option<Collective>,
+    /// NCCL release that was measured: 2.28, 2.29 or 2.30 [default: from the log, else 2.30]
+    #[arg(long, value_name = "RELEASE")]
+    pub nccl: Option<Version>,
+    /// Constants of the performance model
+    #[command(flatten)]
+    pub constants: ConstantsArgs,
 }
 
 /// Constants of the performance model.
@@ -217,9 +243,25 @@ impl FromStr for SeedArg {
 }
 
 /// A collective that reaches a tuner; the others have nothing to choose.
-fn tuned_collective(s: &str) -> Result<Collective, UnknownWord> {
-    let known = Collective::TUNED.map(|collective| (collective.name(), collective));
-    look_up("collective", s, &known)
+fn tuned_collective(s: &str) -> Result<Collective, String> {
+    let tuned = || Collective::TUNED.map(Collective::name).join(", ");
+    match s.parse::<Collective>() {
+        Ok(collective) if Collective::TUNED.contains(&collective) => Ok(collective),
+        Ok(other) => {
+            Err(format!("NCCL does not tune {other}, it has no setting to choose (tuned: {})", tuned()))
+        }
+        Err(unknown) => Err(unknown.to_string()),
+    }
+}
+
+/// A variable and its value.
+fn assignment(s: &str) -> Result<(String, String), String> {
+    match s.split_once('=') {
+        Some((name, value)) if !name.is_empty() && !value.is_empty() => {
+            Ok((name.to_owned(), value.to_owned()))
+        }
+        _ => Err("write it like NCCL_ALGO=Ring".to_owned()),
+    }
 }
 
 #[cfg(test)]
@@ -259,6 +301,16 @@ mod tests {
     #[test]
     fn only_tuned_collectives_are_taken() {
         assert_eq!(tuned_collective("AllReduce"), Ok(Collective::AllReduce));
-        assert!(tuned_collective("alltoall").is_err());
+        let refused = tuned_collective("alltoall").unwrap_err();
+        assert!(refused.starts_with("NCCL does not tune alltoall"), "{refused}");
+        assert!(tuned_collective("allredcue").unwrap_err().contains("did you mean \"allreduce\""));
+    }
+
+    #[test]
+    fn a_variable_has_a_name_and_a_value() {
+        assert_eq!(assignment("NCCL_ALGO=Ring"), Ok(("NCCL_ALGO".to_owned(), "Ring".to_owned())));
+        for bad in ["NCCL_ALGO", "=Ring", "NCCL_ALGO="] {
+            assert!(assignment(bad).is_err(), "{bad}");
+        }
     }
 }

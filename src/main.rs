@@ -3,7 +3,6 @@
 //! Everything here is about people and scripts: arguments, plans, tables, progress, exit codes. What
 //! a time is and what a good decision is belongs to the library crates.
 #![forbid(unsafe_code)]
-#![expect(dead_code, reason = "the frame is complete before the commands that use all of it")]
 
 mod args;
 mod atomic;
@@ -13,7 +12,9 @@ mod interrupt;
 mod output;
 mod progress;
 mod session;
+mod stats;
 mod table;
+mod words;
 
 use std::process::ExitCode;
 

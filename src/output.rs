@@ -36,14 +36,15 @@ pub struct Output {
 struct Document<'a, R> {
     schema: u32,
     command: &'a str,
+    seed: u64,
     #[serde(flatten)]
     report: &'a R,
 }
 
 impl Output {
     /// Writes the result of `command` to stdout.
-    pub fn report(&self, command: &str, report: &(impl Serialize + Display)) -> Result<()> {
-        let text = if self.json { document(command, report)? } else { report.to_string() };
+    pub fn report(&self, command: &str, seed: u64, report: &(impl Serialize + Display)) -> Result<()> {
+        let text = if self.json { document(command, seed, report)? } else { page(command, seed, report) };
         deliver(&text, &mut io::stdout().lock()).context("cannot write to stdout")
     }
 
@@ -66,11 +67,16 @@ impl Output {
 }
 
 /// The report as one line of JSON.
-fn document(command: &str, report: &impl Serialize) -> Result<String> {
-    let document = Document { schema: SCHEMA, command, report };
+fn document(command: &str, seed: u64, report: &impl Serialize) -> Result<String> {
+    let document = Document { schema: SCHEMA, command, seed, report };
     let mut text = serde_json::to_string(&document).context("cannot write the result as JSON")?;
     text.push('\n');
     Ok(text)
+}
+
+/// The report as text, under a line that says what it is.
+fn page(command: &str, seed: u64, report: &impl Display) -> String {
+    format!("# dynamiccl {} {command}, seed {seed}\n{report}", env!("CARGO_PKG_VERSION"))
 }
 
 fn deliver(text: &str, out: &mut impl Write) -> io::Result<()> {
@@ -104,8 +110,8 @@ mod tests {
 
     #[test]
     fn a_document_says_what_it_is() {
-        let text = document("bench", &Timing { micros: 12.5 }).unwrap();
-        assert_eq!(text, "{\"schema\":1,\"command\":\"bench\",\"micros\":12.5}\n");
+        let text = document("bench", 7, &Timing { micros: 12.5 }).unwrap();
+        assert_eq!(text, "{\"schema\":1,\"command\":\"bench\",\"seed\":7,\"micros\":12.5}\n");
     }
 
     #[test]

@@ -3,8 +3,12 @@
 //! This is the second stage of the global arguments. They are words; here they have their meaning.
 
 use std::cell::OnceCell;
+use std::fmt::Display;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::{self, IsTerminal};
+
+use anyhow::Result;
+use serde::Serialize;
 
 use crate::args::{GlobalArgs, SeedArg};
 use crate::interrupt::Interrupt;
@@ -37,6 +41,11 @@ impl Session {
             session.output.note(format_args!("seed {}", session.seed));
         }
         session
+    }
+
+    /// Writes the result of `command` to stdout, with the seed that made it.
+    pub fn report(&self, command: &str, report: &(impl Serialize + Display)) -> Result<()> {
+        self.output.report(command, self.seed, report)
     }
 
     /// Shows the progress of work in `total` steps; from here on, Ctrl-C is caught.

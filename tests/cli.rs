@@ -1,6 +1,8 @@
 //! What every command shares: help, exit codes, usage errors.
 
 use std::process::{Command, Stdio};
+use std::thread;
+use std::time::Duration;
 
 use assert_cmd::cargo::cargo_bin;
 
@@ -86,7 +88,8 @@ fn an_unknown_collective_is_answered_with_the_nearest_one() {
     let said = Dir::new().run("simulate --cluster dgx_a100 --nodes 2 --collective allredcue --bytes 1M");
     said.assert_error(
         "error: invalid value 'allredcue' for '--collective <K>': unknown collective \"allredcue\"; \
-         did you mean \"allreduce\"? (known: broadcast, reduce, allgather, reducescatter, allreduce)",
+         did you mean \"allreduce\"? \
+         (known: broadcast, reduce, allgather, reducescatter, allreduce, alltoall, sendrecv)",
     );
 }
 
@@ -112,11 +115,12 @@ fn files_that_are_missing_are_named() {
     let missing = "No such file or directory (os error 2)";
     dir.run("simulate --cluster mine.toml --nodes 2 --collective allreduce --bytes 1M")
         .assert_error(&format!("error: mine.toml: {missing}"));
-    let said = dir.run(&format!("{SIMULATE} --bytes 1M --constants fit.toml"));
-    assert!(said.stderr.starts_with(&format!("error: fit.toml: {missing}")), "{}", said.stderr);
-    dir.run("validate --sweeps here").assert_error(&format!("error: measurements here: {missing}"));
+    dir.run(&format!("{SIMULATE} --bytes 1M --constants fit.toml")).assert_error(&format!(
+        "error: fit.toml: {missing}; give a constants file, or leave --constants out for the built-in one"
+    ));
     dir.run("calibrate --log x.log --cluster dgx_a100 --out y.toml")
-        .assert_error(&format!("error: log x.log: {missing}"));
+        .assert_error(&format!("error: x.log: cannot be read: \"{missing}\"; check the path"));
+    assert!(dir.names().is_empty());
 }
 
 #[test]
@@ -152,4 +156,23 @@ fn quiet_and_verbose_exclude_each_other() {
     Dir::new()
         .run("bench -q -v")
         .assert_error("error: the argument '--quiet' cannot be used with '--verbose...'");
+}
+
+/// Runs `bench`, interrupts it after a while, and gives its exit code and last words.
+fn interrupted_after(delay: Duration) -> (Option<i32>, String) {
+    let mut bench = Command::new(cargo_bin!("dynamiccl"));
+    let child = bench.arg("bench").stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    thread::sleep(delay);
+    Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    let output = child.wait_with_output().unwrap();
+    (output.status.code(), String::from_utf8(output.stderr).unwrap())
+}
+
+#[test]
+fn ctrl_c_ends_long_work_with_its_own_code() {
+    // Too early, the signal meets a program that is still being loaded; too late, one that is done.
+    let delays = [100, 400, 1000, 1600].map(Duration::from_millis);
+    let (code, words) =
+        delays.into_iter().map(interrupted_after).find(|(code, _)| *code == Some(130)).unwrap();
+    assert_eq!((code, words.lines().last()), (Some(130), Some("interrupted")));
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use dynamiccl_env::cluster::Cluster;
 use serde_json::Value;
 
-use crate::util::repository;
+use crate::util::{Dir, assert_same, repository, repository_path, shape};
 
 /// The text of the fenced blocks of one language in a markdown page.
 fn blocks(page: &str, language: &str) -> Vec<String> {
@@ -49,4 +49,66 @@ fn the_cluster_page_explains_every_field() {
     let page = repository("docs/clusters.md");
     let missing: Vec<_> = fields.iter().filter(|field| !page.contains(&format!("`{field}`"))).collect();
     assert!(missing.is_empty(), "docs/clusters.md says nothing about {missing:?}");
+}
+
+/// Commands that between them print every field of every document.
+const DOCUMENTS: [&str; 5] = [
+    "simulate --cluster dgx_a100 --nodes 1 --collective allreduce --bytes 1M",
+    "validate --sweeps sweeps",
+    "validate --tables tables",
+    "calibrate --log all_reduce.json --cluster h100_4gpu --out mine.toml",
+    "bench",
+];
+
+#[test]
+fn the_command_page_explains_every_field() {
+    let dir = Dir::new();
+    dir.borrow("tests/data/sweeps", "sweeps");
+    dir.borrow("tests/data/tables", "tables");
+    dir.borrow("env/tests/data/logs/v2_17_3.json", "all_reduce.json");
+    let mut fields = BTreeSet::new();
+    for words in DOCUMENTS {
+        keys(&dir.run(&format!("{words} --json")).json(), &mut fields);
+    }
+    let page = repository("docs/commands.md");
+    let missing: Vec<_> = fields.iter().filter(|field| !page.contains(&format!("`{field}`"))).collect();
+    assert!(missing.is_empty(), "docs/commands.md says nothing about {missing:?}");
+}
+
+#[test]
+fn the_command_page_explains_every_flag() {
+    let page = repository("docs/commands.md");
+    for command in ["simulate", "validate", "calibrate", "bench"] {
+        let help = Dir::new().run(&format!("{command} -h")).stdout;
+        let words = help.split(|c: char| !c.is_ascii_alphanumeric() && c != '-');
+        for flag in words.filter(|word| word.starts_with("--") && word.len() > 2) {
+            assert!(
+                page.contains(&format!("`{flag}")),
+                "docs/commands.md says nothing about {flag} of {command}"
+            );
+        }
+    }
+}
+
+/// Where the README shows output of the program.
+const SHOWN: [&str; 2] = ["<!-- output:simulate -->\n", "<!-- /output:simulate -->"];
+
+/// Compares the form only: the numbers follow the constants. With INSTA_UPDATE=always, as for every
+/// other snapshot, the README gets today's output instead.
+#[test]
+fn the_readme_shows_what_the_program_says() {
+    let page = repository("README.md");
+    let (above, rest) = page.split_once(SHOWN[0]).expect("the start of the output");
+    let (shown, below) = rest.split_once(SHOWN[1]).expect("the end of the output");
+    let words =
+        page.lines().find_map(|line| line.strip_prefix("cargo run --release -- ")).expect("a command");
+    let said = Dir::new().run(words);
+    assert_eq!(said.code, 0, "{}", said.stderr);
+    let fresh = format!("```console\n$ dynamiccl {words}\n{}```\n", said.stdout);
+    if std::env::var("INSTA_UPDATE").is_ok_and(|update| update == "always") {
+        let page = [above, SHOWN[0], &fresh, SHOWN[1], below].concat();
+        std::fs::write(repository_path("README.md"), page).expect("write the README");
+    } else {
+        assert_same(&shape(&fresh), &shape(shown));
+    }
 }

@@ -6,5 +6,17 @@ mod util;
 /// What every command shares: help, exit codes, usage errors.
 mod cli;
 
+/// `simulate`.
+mod simulate;
+
+/// `validate`.
+mod validate;
+
+/// `calibrate`.
+mod calibrate;
+
+/// `bench`.
+mod bench;
+
 /// What the documentation promises.
 mod docs;

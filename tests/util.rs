@@ -1,10 +1,13 @@
 //! A folder of its own for each test, and the program ready to run in it.
 
 use std::fs;
-use std::path::PathBuf;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
 
 use assert_cmd::Command;
 use assert_cmd::cargo::cargo_bin;
+use dynamiccl_spec::Overrides;
+use serde_json::Value;
 use tempfile::TempDir;
 
 /// A temporary folder in which the program runs.
@@ -26,9 +29,19 @@ impl Dir {
         Dir(tempfile::tempdir().expect("a temporary folder"))
     }
 
+    /// Where a file of the folder is.
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
     /// Writes a file in the folder.
     pub fn write(&self, name: &str, text: &str) {
-        fs::write(self.0.path().join(name), text).expect("write a test file");
+        fs::write(self.path(name), text).expect("write a test file");
+    }
+
+    /// Gives a file or folder of the repository a name in the folder.
+    pub fn borrow(&self, path: &str, name: &str) {
+        symlink(repository_path(path), self.path(name)).expect("link a test file");
     }
 
     /// Names of all files in the folder, sorted.
@@ -41,7 +54,17 @@ impl Dir {
 
     /// Runs the program with these words, split at spaces, without a terminal.
     pub fn run(&self, words: &str) -> Said {
+        self.run_with(words, &[])
+    }
+
+    /// The same with variables in its environment.
+    pub fn run_with(&self, words: &str, variables: &[(&str, &str)]) -> Said {
         let mut command = Command::new(cargo_bin!("dynamiccl"));
+        // Variables of the shell that runs the tests would be talked about.
+        for name in Overrides::VARIABLES {
+            command.env_remove(name);
+        }
+        command.envs(variables.iter().copied());
         // Help is as wide as the terminal, or as COLUMNS says: here it must have neither.
         command.env_remove("COLUMNS").write_stdin("");
         command.current_dir(self.0.path()).args(words.split_whitespace());
@@ -55,6 +78,23 @@ impl Dir {
 }
 
 impl Said {
+    /// The JSON document on stdout; fails unless the run ended well and said nothing else.
+    #[track_caller]
+    pub fn json(&self) -> Value {
+        assert_eq!((self.code, self.stderr.as_str()), (0, ""));
+        assert_eq!(self.stdout.lines().count(), 1, "one document on one line");
+        let document: Value = serde_json::from_str(&self.stdout).expect("stdout is JSON");
+        assert_eq!(document["schema"], 1);
+        document
+    }
+
+    /// The shape of what a run that ended well has said.
+    #[track_caller]
+    pub fn shape(&self) -> String {
+        assert_eq!(self.code, 0, "{}", self.stderr);
+        shape(&self.stdout)
+    }
+
     /// Fails unless this was an error: exit code 2, this first line on stderr, nothing on stdout.
     #[track_caller]
     pub fn assert_error(&self, line: &str) {
@@ -64,9 +104,79 @@ impl Said {
     }
 }
 
+/// A text without what a refitted constant may change: numbers are N, settings ALGO and PROTO, columns
+/// one space apart, and of rows that look alike there is one, in alphabetic order.
+pub fn shape(text: &str) -> String {
+    let mut lines: Vec<String> = Vec::new();
+    let mut rows: Vec<String> = Vec::new();
+    for line in text.lines() {
+        let line = line.split_whitespace().map(shape_of_word).collect::<Vec<_>>().join(" ");
+        if text_line(&line) {
+            rows.sort();
+            rows.dedup();
+            lines.append(&mut rows);
+            lines.push(line);
+        } else {
+            rows.push(line);
+        }
+    }
+    rows.sort();
+    rows.dedup();
+    lines.append(&mut rows);
+    lines.join("\n") + "\n"
+}
+
+/// Whether a line is a comment or a part of the verdict, and not a row of a table.
+fn text_line(line: &str) -> bool {
+    line.starts_with('#')
+        || line.starts_with("Summary")
+        || line.contains("faster")
+        || line.contains("as fast")
+}
+
+fn shape_of_word(word: &str) -> String {
+    let plain = word.trim_matches(|c: char| !c.is_alphanumeric());
+    let kind = match plain {
+        _ if plain.parse::<f64>().is_ok() => "N",
+        "tree" | "ring" | "collnet_direct" | "collnet_chain" | "nvls" | "nvls_tree" | "pat" => "ALGO",
+        "ll" | "ll128" | "simple" => "PROTO",
+        _ => match plain.split_once('/') {
+            Some((algo, proto)) if shape_of_word(algo) == "ALGO" && shape_of_word(proto) == "PROTO" => {
+                "ALGO/PROTO"
+            }
+            _ => return word.to_owned(),
+        },
+    };
+    word.replace(plain, kind)
+}
+
+/// Whether two numbers agree to about six digits, which is what NCCL's tables are printed with.
+pub fn close(a: f64, b: f64) -> bool {
+    (a - b).abs() <= 1e-5 * a.abs().max(b.abs())
+}
+
+/// The number at a place of a document.
+#[track_caller]
+pub fn number(value: &Value) -> f64 {
+    value.as_f64().unwrap_or_else(|| panic!("{value} is not a number"))
+}
+
+/// The names of an object's fields, sorted.
+#[track_caller]
+pub fn fields(value: &Value) -> Vec<&str> {
+    let mut names: Vec<&str> = value.as_object().expect("an object").keys().map(String::as_str).collect();
+    names.sort_unstable();
+    names
+}
+
+/// The path of a file or folder of the repository.
+pub fn repository_path(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
+}
+
 /// A file of the repository.
 pub fn repository(path: &str) -> String {
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(path);
+    let path = repository_path(path);
     fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 

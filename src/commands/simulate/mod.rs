@@ -1,0 +1,131 @@
+//! `simulate`: the true and the NCCL-predicted time of every knob setting of one call.
+
+mod report;
+mod text;
+
+use std::env;
+
+use anyhow::{Result, anyhow, bail, ensure};
+use dynamiccl_env::cluster::{Cluster, CommOptions};
+use dynamiccl_env::model::ConstantsFile;
+use dynamiccl_env::sim::Simulator;
+use dynamiccl_env::world::World;
+use dynamiccl_spec::{Algorithm, Overrides};
+
+use crate::args::SimulateArgs;
+use crate::exit::Ending;
+use crate::session::Session;
+use report::Report;
+
+/// Makes the plan and carries it out.
+pub fn run(args: &SimulateArgs, session: &Session) -> Result<Ending> {
+    let plan = Plan::new(args)?;
+    for variable in unused_variables(args) {
+        session.output.note(format_args!(
+            "{variable} is set in this shell and not looked at; --env {variable}=… would simulate it"
+        ));
+    }
+    session.report("simulate", &plan.report(args)?)?;
+    Ok(Ending::Done)
+}
+
+/// What is simulated.
+struct Plan {
+    cluster: Cluster,
+    simulator: Simulator,
+}
+
+impl Plan {
+    fn new(args: &SimulateArgs) -> Result<Self> {
+        ensure!(args.bytes.0 > 0, "--bytes 0: there is nothing to send");
+        let options = CommOptions {
+            ranks_per_node: args.ranks_per_node,
+            sharp: args.sharp,
+            version: args.nccl,
+            overrides: overrides(&args.env)?,
+        };
+        let cluster = Cluster::load(&args.cluster)?;
+        let constants = ConstantsFile::load(&args.constants.constants)?;
+        let world = match args.world {
+            Some(seed) => World::draw(&constants, seed),
+            None => World::nominal(&constants),
+        };
+        let simulator = Simulator::new(&cluster, args.nodes, &options, &world)?;
+        Ok(Plan { cluster, simulator })
+    }
+
+    fn report(&self, args: &SimulateArgs) -> Result<Report> {
+        let (collective, bytes) = (args.collective, args.bytes.0);
+        let communicator = self.simulator.communicator();
+        let table = communicator.cost_table(collective, bytes, 1);
+        let decision = communicator.decide_from(&table, bytes);
+        let timed = self.simulator.own(collective, bytes).zip(self.simulator.best(collective, bytes));
+        let Some((decision, (own, best))) = decision.zip(timed) else {
+            bail!(
+                "cluster {}: NCCL has no algorithm left for {collective}; take back some of --env",
+                self.cluster.name
+            );
+        };
+        let settings = self.simulator.settings(collective, bytes);
+        Ok(Report {
+            simulated: true,
+            cluster: self.cluster.name.clone(),
+            description: self.cluster.description.clone(),
+            tier: self.cluster.tier(args.nodes),
+            nodes: args.nodes,
+            ranks: communicator.ranks(),
+            collective,
+            bytes,
+            nccl_version: args.nccl,
+            env: args.env.iter().map(|(name, value)| format!("{name}={value}")).collect(),
+            world: args.world,
+            constants: args.constants.constants.clone(),
+            notes: self.notes(args),
+            nccl: report::Own::new(&decision, &own, &table),
+            best: report::Timed::new(&best),
+            headroom: own.micros / best.micros,
+            knobs: report::fastest_first(&settings),
+            top: args.top,
+        })
+    }
+
+    /// What a reader must know to take the numbers for what they are.
+    fn notes(&self, args: &SimulateArgs) -> Vec<String> {
+        let communicator = self.simulator.communicator();
+        let (ranks, local) = (communicator.ranks(), communicator.ranks_per_node());
+        let mut notes = Vec::new();
+        if args.collective.is_sharded() && !args.bytes.0.is_multiple_of(u64::from(ranks)) {
+            let whole = args.bytes.0 / u64::from(ranks) * u64::from(ranks);
+            notes.push(format!(
+                "{} B do not divide by {ranks} ranks: NCCL would send {whole} B, times are for the size as given",
+                args.bytes.0
+            ));
+        }
+        if local < self.cluster.gpus_per_node {
+            let all = self.cluster.gpus_per_node;
+            notes.push(format!("{local} of {all} GPUs per node: NCCL's graphs are those of whole nodes"));
+        }
+        let no_collnet = communicator.graph(Algorithm::CollnetChain).channels == 0;
+        if args.sharp && (args.nodes == 1 || no_collnet) {
+            notes.push("--sharp changes nothing: there is no CollNet graph on these nodes".to_owned());
+        }
+        notes
+    }
+}
+
+/// The variables of `--env`, as NCCL would read them.
+fn overrides(assignments: &[(String, String)]) -> Result<Overrides> {
+    let mut overrides = Overrides::default();
+    for (index, (name, value)) in assignments.iter().enumerate() {
+        let again = assignments[..index].iter().any(|(earlier, _)| earlier == name);
+        ensure!(!again, "--env {name}={value}: {name} is given twice, give it once");
+        overrides.set(name, value).map_err(|error| anyhow!("--env {error}"))?;
+    }
+    Ok(overrides)
+}
+
+/// Variables of the shell that would change NCCL's decision in a job started from it.
+fn unused_variables(args: &SimulateArgs) -> impl Iterator<Item = &'static str> {
+    let given = |variable: &str| args.env.iter().any(|(name, _)| name == variable);
+    Overrides::VARIABLES.into_iter().filter(move |name| env::var_os(name).is_some() && !given(name))
+}
