@@ -19,7 +19,9 @@ pub fn pat(fabric: &Fabric, call: &Call, lane: &Lane) -> f64 {
     let copy = moved / (lane.rate * lane.channels);
     let on_host = 2.0 * moved / fabric.host_bandwidth;
     let line = lane.on_network(fabric, moved / lane.channels);
-    let wired = lane.blended(fabric, copy, line).max(served + lane.blended(fabric, copy, on_host));
+    let wired = lane
+        .blended(fabric, lane.share, copy, line)
+        .max(served + lane.blended(fabric, lane.share, copy, on_host));
     fabric.call.launch[lane.protocol]
         + rounds * round
         + fabric.tree_detour

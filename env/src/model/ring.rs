@@ -29,13 +29,13 @@ fn period(fabric: &Fabric, lane: &Lane, bytes: f64) -> f64 {
     let mut wire = if fabric.local > 1.0 { lane.on_link(bytes, fabric.intra_bandwidth) } else { 0.0 };
     let near = lane.hop(fabric, &fabric.intra, bytes, lane.queue);
     if !fabric.crosses() {
-        return lane.overlapped(fabric, lane.blended(fabric, copy, wire), near);
+        return lane.overlapped(fabric, lane.blended(fabric, bytes, copy, wire), near);
     }
     wire = wire.max(lane.on_network(fabric, bytes));
     let near = near.max(fabric.call.paced_hop[lane.protocol]);
     let far = lane.hop(fabric, &fabric.inter, bytes, lane.queue);
     let mean =
         ((fabric.ranks - fabric.nodes) * near + fabric.nodes * far) / fabric.ranks + fabric.ring_detour;
-    let wired = lane.overlapped(fabric, lane.blended(fabric, copy, wire), mean);
-    wired.max(mean + lane.blended(fabric, copy, lane.on_host(fabric, bytes)))
+    let wired = lane.overlapped(fabric, lane.blended(fabric, bytes, copy, wire), mean);
+    wired.max(mean + lane.blended(fabric, bytes, copy, lane.on_host(fabric, bytes)))
 }

@@ -9,6 +9,8 @@ const STEPS: f64 = 8.0;
 /// Buffers per channel that compete for the cache: receive, send and the user's own.
 const BUFFERS: f64 = 3.0;
 
+/// Bytes of a slice: what must be copied before it is sent (NCCL's smallest step is 128 KiB in four).
+const SLICE: f64 = 131_072.0;
 /// Flows into one NIC that its queues take without delay.
 const QUEUES: f64 = 8.0;
 
@@ -82,9 +84,10 @@ impl Lane {
         hop.alpha[self.protocol] + hop.serial[self.protocol] * queue + self.spread + data + rendezvous + crowd
     }
 
-    /// Copying and sending, which overlap but for a share of the quicker one.
-    pub fn blended(&self, fabric: &Fabric, copy: f64, wire: f64) -> f64 {
-        copy.max(wire) + fabric.call.blend[self.protocol].min(1.0) * copy.min(wire)
+    /// Copying and sending `bytes`, which overlap but for a share of the quicker one's first slice.
+    pub fn blended(&self, fabric: &Fabric, bytes: f64, copy: f64, wire: f64) -> f64 {
+        let first_slice = (SLICE / bytes.max(1.0)).min(1.0);
+        copy.max(wire) + fabric.call.blend[self.protocol].min(1.0) * copy.min(wire) * first_slice
     }
 
     /// A transfer and a latency that partly hide each other: never less than either part allows.
