@@ -36,18 +36,7 @@ pub fn sample(communicator: &Communicator, row: &Row) -> Option<Sample> {
     };
     let (pair, predicted) =
         table.available().filter(|(pair, _)| allowed(pair)).min_by(|a, b| a.1.total_cmp(&b.1))?;
-    let (own, threads) = communicator.channels_threads(pair, row.bytes);
-    let limit = communicator.channel_limit(pair).max(1);
-    let launch =
-        communicator.launch(row.collective, pair, row.bytes, row.channels.unwrap_or(own).clamp(1, limit));
-    let call = Call {
-        collective: row.collective,
-        bytes: row.bytes,
-        pair,
-        channels: launch.channels,
-        threads,
-        chunk_bytes: launch.chunk_bytes,
-    };
+    let call = Call::forced(communicator, row.collective, row.bytes, pair, row.channels);
     Some(Sample { call, predicted_us: f64::from(predicted), measured_us: row.time_us })
 }
 

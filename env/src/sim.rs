@@ -65,14 +65,7 @@ impl Simulator {
     }
 
     fn micros_on(&self, fabric: &Fabric, collective: Collective, bytes: u64, realised: &Realised) -> f64 {
-        let call = Call {
-            collective,
-            bytes,
-            pair: realised.pair,
-            channels: realised.channels,
-            threads: realised.threads,
-            chunk_bytes: realised.chunk_bytes,
-        };
+        let call = Call::of(collective, bytes, realised);
         let field =
             self.field.as_ref().map_or(1.0, |f| f.factor(collective, call.pair, call.channels, bytes));
         fabric.time(&call) * field

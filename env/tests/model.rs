@@ -92,15 +92,8 @@ impl Case {
 /// The call that knobs become, where their pair is available.
 fn call(simulator: &Simulator, collective: Collective, bytes: u64, knobs: &Knobs) -> Option<Call> {
     let table = simulator.communicator().cost_table(collective, bytes, 1);
-    let r = simulator.communicator().realise(collective, bytes, &table, knobs)?;
-    Some(Call {
-        collective,
-        bytes,
-        pair: r.pair,
-        channels: r.channels,
-        threads: r.threads,
-        chunk_bytes: r.chunk_bytes,
-    })
+    let realised = simulator.communicator().realise(collective, bytes, &table, knobs)?;
+    Some(Call::of(collective, bytes, &realised))
 }
 
 proptest! {

@@ -45,6 +45,17 @@ const FIXED: [&str; 11] = [
 /// What only sweeps over sockets show.
 const SOCKETS: [&str; 4] = ["hop.tcp_", "pat.", "tree.", "rooted.network."];
 
+/// What sources say instead where no sweep was used.
+const UNSEEN: [(&str, &str); 4] = [
+    ("fit to the live sweeps over loopback", "as sockets between hosts: no sweep was used"),
+    ("fit to the live sweeps over shaped virtual Ethernet", "as sockets between hosts: no sweep was used"),
+    (
+        "fit to the live socket sweeps together with public tables",
+        "public tables, NCCL's own, or neutral: no sweep was used",
+    ),
+    ("residuals of the fitted model: live sweeps", "as over RDMA: no sweep was used"),
+];
+
 struct Data {
     tables: Vec<PreparedTable>,
     sweeps: Vec<PreparedSweep>,
@@ -66,22 +77,21 @@ fn main() {
     let start = ConstantsFile::load(START).unwrap_or_else(|error| panic!("{error}"));
     let mut file = if blind { without_sweeps(start) } else { start };
     file = fit(&data, file, false, &|name| !SOCKETS.iter().any(|s| name.starts_with(s)) || !blind_only(name));
-    if blind {
-        file = local_sockets_as_any(file);
-    } else {
+    if !blind {
         file = fit(&data, file, true, &|name| SOCKETS.iter().any(|s| name.starts_with(s)));
-        residuals::measure(&data.tables, &data.sweeps, &mut file);
+    }
+    residuals::measure(&data.tables, &data.sweeps, &mut file);
+    if blind {
+        for local in ["hop.tcp_loopback.", "hop.tcp_veth."] {
+            copy(&mut file, "hop.tcp.", local);
+        }
+        copy(&mut file, "residual.rdma.", "residual.socket.");
     }
     report(&data, &file.nominal());
     let fitted_on = if blind { "public tables only" } else { "public tables and live sweeps" };
-    let unseen = "neutral, NCCL's own, or as sockets between hosts: no sweep was used";
     let mut body = rounded(file).to_toml();
-    for fitted in [
-        "fit to the live sweeps over loopback",
-        "fit to the live sweeps over shaped virtual Ethernet",
-        "fit to the live socket sweeps together with public tables",
-    ] {
-        body = if blind { body.replace(fitted, unseen) } else { body };
+    for (fitted, instead) in UNSEEN {
+        body = if blind { body.replace(fitted, instead) } else { body };
     }
     let text = format!(
         "# Constants of the performance model, fitted to {fitted_on} by examples/fit_constants.\n{body}"
@@ -210,21 +220,19 @@ fn without_sweeps(mut file: ConstantsFile) -> ConstantsFile {
     file
 }
 
-/// Without sweeps, sockets inside one host are taken for any other sockets.
-fn local_sockets_as_any(mut file: ConstantsFile) -> ConstantsFile {
-    let mut tcp = BTreeMap::new();
+/// Gives every constant under `to` the value of its namesake under `from`.
+fn copy(file: &mut ConstantsFile, from: &str, to: &str) {
+    let mut known = BTreeMap::new();
     file.visit(&mut |name, value| {
-        if let Some(rest) = name.strip_prefix("hop.tcp.") {
-            tcp.insert(rest.to_owned(), *value);
+        if let Some(rest) = name.strip_prefix(from) {
+            known.insert(rest.to_owned(), *value);
         }
     });
     file.visit(&mut |name, value| {
-        let local = name.strip_prefix("hop.tcp_loopback.").or_else(|| name.strip_prefix("hop.tcp_veth."));
-        if let Some(known) = local.and_then(|rest| tcp.get(rest)) {
-            *value = *known;
+        if let Some(namesake) = name.strip_prefix(to).and_then(|rest| known.get(rest)) {
+            *value = *namesake;
         }
     });
-    file
 }
 
 /// Four significant digits are more than any of this is worth.

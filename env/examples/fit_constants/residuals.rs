@@ -42,7 +42,8 @@ pub fn measure(tables: &[PreparedTable], sweeps: &[PreparedSweep], file: &mut Co
             log,
         }));
     }
-    for (name, residuals) in [("node", &node), ("rdma", &rdma), ("socket", &socket)] {
+    let kinds = [("node", &node), ("rdma", &rdma), ("socket", &socket)];
+    for (name, residuals) in kinds.into_iter().filter(|(_, residuals)| !residuals.is_empty()) {
         write(name, residuals, sweeps, file);
     }
 }

@@ -16,6 +16,7 @@ mod tree;
 
 use dynamiccl_spec::{Algorithm, Collective, Pair};
 
+use crate::nccl::{Communicator, Realised};
 pub use constants::{Constants, ConstantsError, ConstantsFile};
 pub use fabric::Fabric;
 
@@ -34,6 +35,28 @@ pub struct Call {
     pub threads: u32,
     /// Payload bytes per step and channel.
     pub chunk_bytes: u64,
+}
+
+impl Call {
+    /// The call that a realised choice of knobs is.
+    pub fn of(collective: Collective, bytes: u64, realised: &Realised) -> Self {
+        let Realised { pair, channels, threads, chunk_bytes, .. } = *realised;
+        Call { collective, bytes, pair, channels, threads, chunk_bytes }
+    }
+
+    /// The call that NCCL makes of a forced pair, with as many channels as asked for or its own count.
+    pub fn forced(
+        communicator: &Communicator,
+        collective: Collective,
+        bytes: u64,
+        pair: Pair,
+        channels: Option<u32>,
+    ) -> Self {
+        let (own, threads) = communicator.channels_threads(pair, bytes);
+        let limit = communicator.channel_limit(pair).max(1);
+        let launch = communicator.launch(collective, pair, bytes, channels.unwrap_or(own).clamp(1, limit));
+        Call { collective, bytes, pair, channels: launch.channels, threads, chunk_bytes: launch.chunk_bytes }
+    }
 }
 
 impl Fabric {

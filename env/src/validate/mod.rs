@@ -9,26 +9,7 @@ mod describe;
 pub mod sweeps;
 pub mod tables;
 
-use dynamiccl_spec::{Collective, Pair};
-
-use crate::model::Call;
-use crate::nccl::Communicator;
-
 pub use describe::Describer;
-
-/// The call that NCCL makes of a forced pair, with as many channels as asked for or its own count.
-fn forced(
-    communicator: &Communicator,
-    collective: Collective,
-    bytes: u64,
-    pair: Pair,
-    channels: Option<u32>,
-) -> Call {
-    let (own, threads) = communicator.channels_threads(pair, bytes);
-    let limit = communicator.channel_limit(pair).max(1);
-    let launch = communicator.launch(collective, pair, bytes, channels.unwrap_or(own).clamp(1, limit));
-    Call { collective, bytes, pair, channels: launch.channels, threads, chunk_bytes: launch.chunk_bytes }
-}
 
 /// The middle of some numbers; nothing for none.
 fn median(values: impl IntoIterator<Item = f64>) -> Option<f64> {

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use dynamiccl_spec::Collective;
 
-use super::{forced, geometric_mean, median};
+use super::{geometric_mean, median};
 use crate::cluster::{Cluster, ClusterError, CommOptions, InterLink};
 use crate::measure::sweep::{Link, Setting, Sweep, SweepRow};
 use crate::model::{Call, Constants, Fabric};
@@ -139,7 +139,7 @@ impl PreparedCell {
         match row.setting {
             Setting::Default => self.default_us = Some(row.median_us),
             Setting::Knobs { pair, channels } => self.settings.push(PreparedSetting {
-                call: forced(communicator, row.collective, row.bytes, pair, channels),
+                call: Call::forced(communicator, row.collective, row.bytes, pair, channels),
                 requested: channels.unwrap_or(0),
                 measured_us: row.median_us,
                 slowest_over_fastest: row.max_us / row.min_us,
