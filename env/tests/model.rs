@@ -59,13 +59,13 @@ fn knobs() -> impl Strategy<Value = Knobs> {
     let channels = select(ChannelChoice::all().collect::<Vec<_>>());
     let threads = select(ThreadChoice::all().collect::<Vec<_>>());
     let pair = option::of(select(Pair::all().collect::<Vec<_>>()));
-    (pair, channels, select(ChunkChoice::ALL.to_vec()), threads).prop_map(|(pair, channels, chunk, threads)| {
-        Knobs { pair, channels, chunk, threads, ..Knobs::OWN }
-    })
+    (pair, channels, select(ChunkChoice::ALL.to_vec()), threads)
+        .prop_map(|(pair, channels, chunk, threads)| Knobs { pair, channels, chunk, threads, ..Knobs::OWN })
 }
 
 fn bytes() -> impl Strategy<Value = u64> {
-    (0u32..=40, any::<u64>()).prop_map(|(octave, noise)| ((1u64 << octave) + noise % (1u64 << octave)).min(1 << 40))
+    (0u32..=40, any::<u64>())
+        .prop_map(|(octave, noise)| ((1u64 << octave) + noise % (1u64 << octave)).min(1 << 40))
 }
 
 fn collective() -> impl Strategy<Value = Collective> {

@@ -6,6 +6,7 @@ use std::path::Path;
 use dynamiccl_env::measure::tables::Health;
 use dynamiccl_env::measure::{sweep, tables};
 use dynamiccl_env::model::ConstantsFile;
+use dynamiccl_env::validate::Describer;
 use dynamiccl_env::validate::sweeps::{Fidelity, PreparedSweep, SweepReport};
 use dynamiccl_env::validate::tables::{Overall, PreparedTable, TableReport};
 
@@ -16,7 +17,10 @@ fn data(name: &str) -> std::path::PathBuf {
 fn sweep_reports(dir: &str, constants: &ConstantsFile) -> Vec<SweepReport> {
     let sweeps = sweep::read(&data(dir)).expect("the recorded sweeps are readable");
     let constants = constants.nominal();
-    sweeps.iter().map(|s| PreparedSweep::new(s).expect("any sweep can be described").report(&constants)).collect()
+    sweeps
+        .iter()
+        .map(|s| PreparedSweep::new(s).expect("any sweep can be described").report(&constants))
+        .collect()
 }
 
 fn fidelity(dir: &str, constants: &ConstantsFile) -> Fidelity {
@@ -58,14 +62,16 @@ fn constants_that_never_saw_a_sweep_still_choose_better_than_nccl() {
 fn modelled_times_are_near_what_others_measured() {
     let constants = ConstantsFile::full().nominal();
     let tables = tables::read(&data("nccl-tests")).expect("the collected tables are readable");
-    let prepared = tables.iter().filter_map(|t| PreparedTable::new(t).ok());
+    let mut describer = Describer::default();
+    let prepared = tables.iter().filter_map(|t| PreparedTable::new(t, &mut describer).ok());
     let reports: Vec<TableReport> = prepared.map(|t| t.report(&constants)).collect();
     let healthy = Overall::of(reports.iter().filter(|r| r.health == Health::Yes)).expect("there are tables");
     println!("{healthy:?}");
     assert!(healthy.tables > 300);
     assert!(healthy.zero_shot <= 0.25 && healthy.zero_shot < healthy.nccl, "{healthy:?}");
     assert!(healthy.calibrated.is_some_and(|error| error <= 0.10), "{healthy:?}");
-    let not_unhealthy = Overall::of(reports.iter().filter(|r| r.health != Health::No)).expect("there are tables");
+    let not_unhealthy =
+        Overall::of(reports.iter().filter(|r| r.health != Health::No)).expect("there are tables");
     println!("{not_unhealthy:?}");
     assert!(not_unhealthy.zero_shot < not_unhealthy.nccl, "{not_unhealthy:?}");
 }

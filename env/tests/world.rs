@@ -37,7 +37,9 @@ fn alike(fields: &[Field], a: (Pair, u32, u64), b: (Pair, u32, u64)) -> f64 {
 #[test]
 fn a_field_is_as_large_as_the_measured_residuals() {
     let nominal = ConstantsFile::full().nominal().residual;
-    for (cluster, nodes, residual) in [("dgx_h100", 1, nominal.node), ("dgx_h100", 4, nominal.rdma), ("tcp25g_1gpu", 4, nominal.socket)] {
+    for (cluster, nodes, residual) in
+        [("dgx_h100", 1, nominal.node), ("dgx_h100", 4, nominal.rdma), ("tcp25g_1gpu", 4, nominal.socket)]
+    {
         let fields = fields(cluster, nodes);
         let logs: Vec<f64> = fields.iter().map(|f| log_of(f, RING, 4, 1 << 16)).collect();
         let centre = mean(logs.iter().copied());
@@ -128,5 +130,7 @@ fn conditions_come_and_go_and_slow_a_call_down() {
 fn the_nominal_world_has_neither_field_nor_weather() {
     let world = World::nominal(&ConstantsFile::full());
     let cluster = Cluster::load("dgx_a100").unwrap();
-    assert!(world.field(&cluster, 2).is_none() && world.weather(&cluster, 2).is_none() && world.seed().is_none());
+    assert!(
+        world.field(&cluster, 2).is_none() && world.weather(&cluster, 2).is_none() && world.seed().is_none()
+    );
 }

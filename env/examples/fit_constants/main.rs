@@ -20,6 +20,7 @@ use dynamiccl_env::least_squares::{Options, minimise};
 use dynamiccl_env::measure::tables::Health;
 use dynamiccl_env::measure::{sweep, tables};
 use dynamiccl_env::model::{Constants, ConstantsFile};
+use dynamiccl_env::validate::Describer;
 use dynamiccl_env::validate::sweeps::{Fidelity, PreparedSweep};
 use dynamiccl_env::validate::tables::{Overall, PreparedTable};
 
@@ -95,7 +96,8 @@ fn blind_only(name: &str) -> bool {
 
 fn read(tables_dir: &str, sweeps_dir: &str, left_out: Option<String>) -> Data {
     let tables = tables::read(Path::new(tables_dir)).unwrap_or_else(|error| panic!("{error}"));
-    let tables = tables.iter().filter_map(|t| PreparedTable::new(t).ok()).collect();
+    let mut describer = Describer::default();
+    let tables = tables.iter().filter_map(|t| PreparedTable::new(t, &mut describer).ok()).collect();
     let sweeps = match sweeps_dir {
         "none" => Vec::new(),
         dir => sweep::read(Path::new(dir)).unwrap_or_else(|error| panic!("{error}")),
@@ -152,7 +154,8 @@ fn kind(table: &PreparedTable) -> String {
 fn tied(name: &str) -> &str {
     const APART: [&str; 3] = ["hop.nvlink.", "hop.tcp_loopback.", "hop.tcp_veth."];
     let by_protocol = name.starts_with("hop.") && !APART.iter().any(|hop| name.starts_with(hop));
-    let protocol = name.rfind('.').filter(|&dot| by_protocol && ["ll", "ll128", "simple"].contains(&&name[dot + 1..]));
+    let protocol =
+        name.rfind('.').filter(|&dot| by_protocol && ["ll", "ll128", "simple"].contains(&&name[dot + 1..]));
     protocol.map_or(name, |dot| &name[..dot])
 }
 
@@ -161,12 +164,17 @@ fn fit(data: &Data, start: ConstantsFile, sockets: bool, wanted: &dyn Fn(&str) -
     start.clone().visit(&mut |name, value| {
         // 1000 and more stands for "no limit".
         let known = FIXED.iter().any(|fixed| name.contains(fixed)) || *value >= 1e3 || *value <= 0.0;
-        if !known && wanted(name) && (sockets || !blind_only(name)) && names.last().is_none_or(|last| last != tied(name)) {
+        if !known
+            && wanted(name)
+            && (sockets || !blind_only(name))
+            && names.last().is_none_or(|last| last != tied(name))
+        {
             names.push(tied(name).to_owned());
         }
     });
     let apply = |logs: &[f64]| {
-        let factors: BTreeMap<&str, f64> = names.iter().map(String::as_str).zip(logs.iter().map(|x| x.exp())).collect();
+        let factors: BTreeMap<&str, f64> =
+            names.iter().map(String::as_str).zip(logs.iter().map(|x| x.exp())).collect();
         let mut file = start.clone();
         file.visit(&mut |name, value| *value *= factors.get(tied(name)).unwrap_or(&1.0));
         file
@@ -188,7 +196,7 @@ fn without_sweeps(mut file: ConstantsFile) -> ConstantsFile {
         "pat.round" | "rooted.network.lone_channel" => *value = 1.0,
         "pat.linear" => *value = 2.8,
         "pat.share" => *value = 0.75,
-                "hop.tcp.launch" => *value = 1.0,
+        "hop.tcp.launch" => *value = 1.0,
         // NCCL's own network row, and a guess for the socket calls of one message.
         "hop.tcp.alpha.ll" => *value = 5.0,
         "hop.tcp.alpha.ll128" => *value = 8.5,

@@ -14,6 +14,8 @@ use dynamiccl_spec::{Collective, Pair};
 use crate::model::Call;
 use crate::nccl::Communicator;
 
+pub use describe::Describer;
+
 /// The call that NCCL makes of a forced pair, with as many channels as asked for or its own count.
 fn forced(
     communicator: &Communicator,

@@ -6,7 +6,7 @@
 
 use dynamiccl_spec::Collective;
 
-use super::median;
+use super::{Describer, median};
 use crate::calibrate::{FEWEST_SAMPLES, Sample, calibrate, fabric, sample};
 use crate::cluster::Cluster;
 use crate::measure::tables::{Health, Table};
@@ -69,9 +69,9 @@ pub struct Overall {
 
 impl PreparedTable {
     /// Describes a table's cluster and works out what NCCL ran.
-    pub fn new(table: &Table) -> Result<Self, Skipped> {
+    pub fn new(table: &Table, describer: &mut Describer) -> Result<Self, Skipped> {
         let skip = |why: String| Skipped { id: table.id.clone(), why };
-        let (cluster, communicator) = super::describe::describe(table).map_err(skip)?;
+        let (cluster, communicator) = describer.describe(table).map_err(skip)?;
         let tuned = |c: Collective| Collective::TUNED.contains(&c);
         let samples: Vec<Sample> = table
             .rows

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use anyhow::Result;
 use dynamiccl_env::measure::tables::{self, Health};
+use dynamiccl_env::validate::Describer;
 use dynamiccl_env::validate::tables::{Overall, PreparedTable, Skipped, TableReport};
 use serde::Serialize;
 
@@ -20,9 +21,10 @@ pub fn run(folder: &Path, model: &Model, session: &Session) -> Result<Option<f64
     let read = tables::read(folder)?;
     let progress = session.progress("validate", read.len() as u64);
     let (mut reports, mut skipped) = (Vec::new(), Vec::new());
+    let mut describer = Describer::default();
     for table in &read {
         progress.remark(&table.id);
-        match PreparedTable::new(table) {
+        match PreparedTable::new(table, &mut describer) {
             Ok(prepared) => reports.push(prepared.report(&model.constants)),
             Err(reason) => skipped.push(reason),
         }
