@@ -108,8 +108,8 @@ fn solve(mut matrix: Vec<Vec<f64>>, right: &[f64], damping: f64) -> Vec<f64> {
     for j in 0..n {
         for k in 0..j {
             let factor = matrix[j][k];
-            for i in j..n {
-                matrix[i][j] -= matrix[i][k] * factor;
+            for row in matrix.iter_mut().skip(j) {
+                row[j] -= row[k] * factor;
             }
         }
         let pivot = matrix[j][j].max(1e-300).sqrt();

@@ -154,7 +154,7 @@ fn cliffs(residuals: &[Residual], spread: f64) -> (Vec<f64>, usize) {
     let largest = |s: &&Vec<(f64, f64)>| {
         s.windows(2).map(|w| w[1].1 - w[0].1).max_by(|a, b| a.abs().total_cmp(&b.abs())).unwrap_or(0.0)
     };
-    let jumps = long.iter().map(|s| largest(s)).filter(|jump| jump.abs() > 3.0 * spread).collect();
+    let jumps = long.iter().map(largest).filter(|jump| jump.abs() > 3.0 * spread).collect();
     (jumps, long.len())
 }
 

@@ -220,7 +220,7 @@ mod tests {
             ("nodes = 5, tier = 3", "nodes = 2, tier = 3", "tiers[2].nodes = 2: must be above the 2"),
             ("nodes = 5, tier = 3", "nodes = 5, tier = 1", "tiers[2].tier = 1: must not be below the 2"),
             ("nodes = 5, tier = 3", "nodes = 5, tier = 5", "tiers[2].tier = 5: must be 0 to 4"),
-            ("nodes = 5, tier = 3", "nodes = 5, tier = 3, hop_latency = nan", "tiers[2].hop_latency = NaN"),
+            ("hop_latency = 1.5", "hop_latency = nan", "tiers[2].hop_latency = NaN"),
             (
                 "nodes = 5, tier = 3",
                 "nodes = 5, tier = 3, bandwidth_share = 0.0",

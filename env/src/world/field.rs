@@ -5,15 +5,16 @@
 //! residuals, as large and as correlated as the measured ones. It multiplies a time and knows nothing
 //! of links, so a faster link stays a faster link in every world.
 
-use dynamiccl_spec::ids::PAIRS;
 use dynamiccl_spec::math::{exp, log2};
-use dynamiccl_spec::{Collective, Pair};
+use dynamiccl_spec::{Algorithm, Collective, Pair};
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 
 use crate::model::constants::Residual;
 use crate::world::draw::{normal, uniform};
 
+/// Pairs that exist: three protocols of tree and ring, one of each other algorithm.
+const PAIRS: usize = 11;
 /// Grid nodes over channels: one per doubling, 1 to 64.
 const CHANNELS: usize = 7;
 /// Grid nodes over size: one per doubling, 1 B to 1 TiB.
@@ -72,35 +73,62 @@ impl Field {
 
     /// The factor on a setting's time.
     pub fn factor(&self, collective: Collective, pair: Pair, channels: u32, bytes: u64) -> f64 {
-        let (c, c_part) = position(u64::from(channels), CHANNELS);
-        let (s, s_part) = position(bytes, SIZES);
-        let row = (pair.index() * CHANNELS + c) * SIZES + s;
-        let next = if c + 1 < CHANNELS { row + SIZES } else { row };
-        let shared = mix(mix_at(&self.shared, row, s_part), mix_at(&self.shared, next, s_part), c_part);
+        let at = Position::new(pair, channels, bytes);
+        let next = if at.channel + 1 < CHANNELS { SIZES } else { 0 };
+        let here = mix_at(&self.shared, at.cell, at.size_part);
+        let beside = mix_at(&self.shared, at.cell + next, at.size_part);
         let own = match collective.id() {
             id if id < Collective::TUNED.len() => {
-                mix_at(&self.own, (id * PAIRS + pair.index()) * SIZES + s, s_part)
+                mix_at(&self.own, (id * PAIRS + at.pair) * SIZES + at.size, at.size_part)
             }
             _ => 0.0,
         };
-        exp(shared + own) * self.mean_mode(pair, channels, bytes)
+        exp(mix(here, beside, at.channel_part) + own) * self.mean_mode(self.slow_share(&at))
     }
 
     /// The modes of a setting, if it has two.
     pub fn modes(&self, pair: Pair, channels: u32, bytes: u64) -> Option<Modes> {
-        let slow_share = self.slow_share(pair, channels, bytes);
-        let mean = self.mean_mode(pair, channels, bytes);
+        let slow_share = self.slow_share(&Position::new(pair, channels, bytes));
+        let mean = self.mean_mode(slow_share);
         (slow_share > 0.0).then(|| Modes { slow_share, fast: 1.0 / mean, slow: self.slow_factor / mean })
     }
 
-    fn mean_mode(&self, pair: Pair, channels: u32, bytes: u64) -> f64 {
-        1.0 + self.slow_share(pair, channels, bytes) * (self.slow_factor - 1.0)
+    fn mean_mode(&self, slow_share: f64) -> f64 {
+        1.0 + slow_share * (self.slow_factor - 1.0)
     }
 
-    fn slow_share(&self, pair: Pair, channels: u32, bytes: u64) -> f64 {
-        let (c, _) = position(u64::from(channels), CHANNELS);
-        let (s, _) = position(bytes, SIZES);
-        f64::from(self.slow_share[(pair.index() * CHANNELS + c) * SIZES + s / MODE_OCTAVES * MODE_OCTAVES])
+    fn slow_share(&self, at: &Position) -> f64 {
+        f64::from(self.slow_share[at.cell - at.size % MODE_OCTAVES])
+    }
+}
+
+/// Where a setting lies on the grid: the node at or below it, and how far to the next.
+struct Position {
+    pair: usize,
+    channel: usize,
+    channel_part: f64,
+    size: usize,
+    size_part: f64,
+    /// Index of the node.
+    cell: usize,
+}
+
+impl Position {
+    fn new(pair: Pair, channels: u32, bytes: u64) -> Self {
+        let (channel, channel_part) = node(u64::from(channels), CHANNELS);
+        let (size, size_part) = node(bytes, SIZES);
+        let pair = match pair.algorithm {
+            Algorithm::Tree | Algorithm::Ring => pair.index(),
+            other => other.id() + 4,
+        };
+        Position {
+            pair,
+            channel,
+            channel_part,
+            size,
+            size_part,
+            cell: (pair * CHANNELS + channel) * SIZES + size,
+        }
     }
 }
 
@@ -149,7 +177,7 @@ fn keeps(octaves: f64) -> f64 {
 }
 
 /// Grid node at or below log2 of `x`, and how far to the next.
-fn position(x: u64, nodes: usize) -> (usize, f64) {
+fn node(x: u64, nodes: usize) -> (usize, f64) {
     let exact = log2(x.max(1) as f64).min((nodes - 1) as f64);
     let node = (exact as usize).min(nodes - 2);
     (node, exact - node as f64)
