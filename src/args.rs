@@ -100,20 +100,28 @@ pub enum Command {
 
 /// Words of `simulate`.
 #[derive(Debug, clap::Args)]
+// Made by clap, the usage is too long for a line.
+#[command(
+    override_usage = "dynamiccl simulate [OPTIONS] <--cluster C|--topo FILE> --nodes N --collective K --bytes B"
+)]
 #[command(after_long_help = concat!("\
 EXAMPLES
     dynamiccl simulate --cluster dgx_a100 --nodes 2 --collective allreduce --bytes 1M
     dynamiccl simulate --cluster ./mine.toml --nodes 16 --collective allgather --bytes 64K --world 7
     dynamiccl simulate --cluster hgx_b200 --nodes 1 --collective allreduce --bytes 32M --nccl 2.28
+    dynamiccl simulate --topo topo.xml --nodes 2 --collective allreduce --bytes 1M --graph graph.xml
     dynamiccl simulate --cluster aws_p5 --nodes 4 --collective reduce --bytes 8M --env NCCL_PROTO=LL
 
 NCCL's variables in the environment of this shell are not looked at: what counts is given by --env.
 
 ", exit_codes!()))]
 pub struct SimulateArgs {
-    /// Cluster by name, or a file ending in .toml
-    #[arg(long, value_name = "NAME|FILE")]
-    pub cluster: String,
+    /// On what.
+    #[command(flatten)]
+    pub machine: MachineArgs,
+    /// NCCL's graphs.
+    #[command(flatten)]
+    pub graphs: GraphsArgs,
     /// Number of nodes
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub nodes: u32,
@@ -194,9 +202,12 @@ pub struct CalibrateArgs {
     /// Output of nccl-tests, as text or as JSON (-J); may be repeated for logs of one communicator
     #[arg(long, value_name = "FILE", required = true)]
     pub log: Vec<PathBuf>,
-    /// Cluster to start from, by name or as a file ending in .toml
-    #[arg(long, value_name = "NAME|FILE")]
-    pub cluster: String,
+    /// Where to start from.
+    #[command(flatten)]
+    pub machine: MachineArgs,
+    /// NCCL's graphs.
+    #[command(flatten)]
+    pub graphs: GraphsArgs,
     /// Cluster file to write
     #[arg(long, value_name = "FILE")]
     pub out: PathBuf,
@@ -215,6 +226,26 @@ pub struct CalibrateArgs {
     /// Constants of the performance model
     #[command(flatten)]
     pub constants: ConstantsArgs,
+}
+
+/// The machine: one of the two.
+#[derive(Debug, clap::Args)]
+#[group(required = true, multiple = false)]
+pub struct MachineArgs {
+    /// Cluster by name, or a file ending in .toml
+    #[arg(long, value_name = "NAME|FILE")]
+    pub cluster: Option<String>,
+    /// Nodes like the one that NCCL dumped with NCCL_TOPO_DUMP_FILE
+    #[arg(long, value_name = "FILE")]
+    pub topo: Option<PathBuf>,
+}
+
+/// What NCCL's search found, where a dump says it better than the cluster.
+#[derive(Debug, clap::Args)]
+pub struct GraphsArgs {
+    /// Graphs that NCCL dumped with NCCL_GRAPH_DUMP_FILE on this many nodes, instead of the cluster's
+    #[arg(long, value_name = "FILE")]
+    pub graph: Option<PathBuf>,
 }
 
 /// Constants of the performance model.

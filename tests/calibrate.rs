@@ -139,6 +139,22 @@ fn the_file_loads_again_and_simulates_what_was_measured() {
 }
 
 #[test]
+fn a_machine_can_be_fitted_from_its_dumps_alone() {
+    let dir = two_nodes();
+    dir.borrow("env/tests/data/xml/topo_dgx_a100.xml", "topo.xml");
+    dir.borrow("env/tests/data/xml/graph_h100_two_nodes.xml", "graph.xml");
+    let words = "calibrate --log pair.log --topo topo.xml --out mine.toml";
+    let fitted = dir.run(&format!("{words} --json")).json();
+    assert!(number(&fitted["after"]) < number(&fitted["before"]), "{fitted}");
+    let call = "simulate --cluster mine.toml --nodes 2 --collective allreduce --bytes 1M --json";
+    assert_eq!(dir.run(call).json()["cluster"], "mine");
+
+    assert_eq!(dir.run(&format!("{words} --graph graph.xml")).code, 0);
+    let source = Cluster::load(dir.path("mine.toml").to_str().unwrap()).unwrap().graphs.source;
+    assert!(source.ends_with("multi: graph.xml"), "{source}");
+}
+
+#[test]
 fn a_second_fit_starts_from_the_first() {
     let dir = two_nodes();
     dir.run(WORDS);

@@ -13,8 +13,8 @@ fn document(words: &str) -> Value {
 #[test]
 fn the_document_has_every_field_of_the_contract() {
     let document = document(WORDS);
-    let expected = "bytes cluster collective command constants description env headroom knobs nccl \
-                    nccl_version nodes notes ranks schema seed simulated tier world best";
+    let expected = "bytes cluster collective command constants description env graph headroom knobs nccl \
+                    nccl_version nodes notes ranks schema seed simulated tier topo world best";
     let mut expected: Vec<_> = expected.split_whitespace().collect();
     expected.sort_unstable();
     assert_eq!(fields(&document), expected);
@@ -33,6 +33,8 @@ fn the_document_has_every_field_of_the_contract() {
         ("constants", "full".into()),
         ("env", Value::Array(Vec::new())),
         ("notes", Value::Array(Vec::new())),
+        ("topo", Value::Null),
+        ("graph", Value::Null),
     ] {
         assert_eq!(document[field], value, "{field}");
     }
@@ -129,6 +131,64 @@ fn a_world_is_the_same_twice_and_not_the_nominal_one() {
     assert_eq!(drawn["world"], 7);
     assert_ne!(drawn["best"]["time_us"], nominal["best"]["time_us"]);
     assert_eq!(drawn["nccl"]["table"], nominal["nccl"]["table"], "NCCL knows nothing of worlds");
+}
+
+/// A folder with dumps of NCCL, and a file that is none.
+fn dumps() -> Dir {
+    let dir = Dir::new();
+    dir.borrow("env/tests/data/xml/topo_dgx_a100.xml", "topo.xml");
+    dir.borrow("env/tests/data/xml/graph_h100_two_nodes.xml", "graph.xml");
+    dir.write("other.xml", "<svg/>\n");
+    dir.write("cut.xml", "<system version=\"1\">\n  <cpu numaid=\"0\"");
+    dir.write("plain.xml", "hello\n");
+    dir
+}
+
+const CALL: &str = "--nodes 2 --collective allreduce --bytes 1M";
+
+#[test]
+fn a_topology_dump_is_a_cluster() {
+    let document = dumps().run(&format!("simulate --topo topo.xml {CALL} --json")).json();
+    assert_eq!([&document["cluster"], &document["topo"]], ["topo", "topo.xml"]);
+    assert_eq!(document["notes"].as_array().unwrap().len(), 1, "links are guesses");
+    let shipped = nccl(["dgx_a100", "2", "allreduce", "1048576"]);
+    assert_eq!(document["nccl"]["table"], shipped["table"], "NCCL finds the graphs that we ship");
+}
+
+#[test]
+fn dumped_graphs_replace_those_of_the_cluster() {
+    let dir = dumps();
+    let words = format!("simulate --cluster dgx_h100 {CALL}");
+    let [plain, dumped] =
+        ["", "--graph graph.xml"].map(|graph| dir.run(&format!("{words} {graph} --json")).json());
+    assert_eq!(dumped["graph"], "graph.xml");
+    assert_ne!(plain["nccl"]["table"], dumped["nccl"]["table"]);
+    let text = dir.run(&format!("{words} --graph graph.xml")).stdout;
+    assert!(text.contains("\n# NCCL's graphs from graph.xml\n"), "{text}");
+}
+
+#[test]
+fn files_that_are_no_dump_are_refused() {
+    let dir = dumps();
+    let again = "let NCCL write a topology dump with NCCL_TOPO_DUMP_FILE=FILE";
+    for (file, error) in [
+        ("graph.xml", format!("graph.xml:1: <graphs> is not what a topology dump starts with; {again}")),
+        ("other.xml", format!("other.xml:1: <svg> is not what a topology dump starts with; {again}")),
+        ("cut.xml", format!("cut.xml:1: is not XML: the root node was opened but never closed; {again}")),
+        ("plain.xml", format!("plain.xml:1: is not XML: unknown token at 1:1; {again}")),
+        (
+            "no.xml",
+            "no.xml: cannot be read: No such file or directory (os error 2); check the path".to_owned(),
+        ),
+    ] {
+        dir.run(&format!("simulate --topo {file} {CALL}")).assert_error(&format!("error: {error}"));
+    }
+    dir.run(&format!("simulate --cluster dgx_h100 --graph topo.xml {CALL}")).assert_error(
+        "error: topo.xml:1: <system> is not what a graph dump starts with; \
+         let NCCL write a graph dump with NCCL_GRAPH_DUMP_FILE=FILE",
+    );
+    dir.run(&format!("simulate --cluster dgx_h100 --topo topo.xml {CALL}"))
+        .assert_error("error: the argument '--cluster <NAME|FILE>' cannot be used with '--topo <FILE>'");
 }
 
 #[test]

@@ -3,6 +3,7 @@
 
 mod bench;
 mod calibrate;
+mod machine;
 mod simulate;
 mod validate;
 

@@ -5,12 +5,13 @@ mod logs;
 mod report;
 
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::{Context, Result, ensure};
-use dynamiccl_env::cluster::{Cluster, CommOptions};
+use dynamiccl_env::cluster::CommOptions;
 use dynamiccl_env::model::ConstantsFile;
 
+use super::machine::{self, name};
 use crate::args::CalibrateArgs;
 use crate::atomic::OutFile;
 use crate::exit::Ending;
@@ -26,10 +27,11 @@ pub fn run(args: &CalibrateArgs, session: &Session) -> Result<Ending> {
         args.out.extension().is_some_and(|e| e == "toml"),
         "--out {out_path}: a cluster file ends in .toml"
     );
-    let cluster = Cluster::load(&args.cluster)?;
+    let mut cluster = machine::load(&args.machine)?;
     let constants = ConstantsFile::load(&args.constants.constants)?.nominal();
     let mut out = OutFile::create(&args.out)?;
     let measured = Measured::read(args, &cluster)?;
+    machine::replace_graphs(&mut cluster, measured.nodes, args.graphs.graph.as_deref())?;
     let options = CommOptions {
         ranks_per_node: Some(measured.local),
         version: measured.version,
@@ -49,9 +51,4 @@ pub fn run(args: &CalibrateArgs, session: &Session) -> Result<Ending> {
 /// The logs on one line.
 fn names(logs: &[PathBuf]) -> String {
     logs.iter().map(|log| name(log)).collect::<Vec<_>>().join(", ")
-}
-
-/// A path that fits on a line of any text, a comment of a file included.
-fn name(path: &Path) -> String {
-    path.display().to_string().replace(|c: char| c.is_control(), " ")
 }

@@ -8,8 +8,8 @@ use serde::Serialize;
 
 use super::fit::{ByCollective, Errors, Fit};
 use super::logs::Measured;
-use super::name;
 use crate::args::CalibrateArgs;
+use crate::commands::machine::name;
 use crate::stats::percent;
 use crate::table::{Column, Table};
 use crate::words::counted;

@@ -12,6 +12,7 @@ use dynamiccl_env::sim::Simulator;
 use dynamiccl_env::world::World;
 use dynamiccl_spec::{Algorithm, Overrides};
 
+use super::machine;
 use crate::args::SimulateArgs;
 use crate::exit::Ending;
 use crate::session::Session;
@@ -44,7 +45,8 @@ impl Plan {
             version: args.nccl,
             overrides: overrides(&args.env)?,
         };
-        let cluster = Cluster::load(&args.cluster)?;
+        let mut cluster = machine::load(&args.machine)?;
+        machine::replace_graphs(&mut cluster, args.nodes, args.graphs.graph.as_deref())?;
         let constants = ConstantsFile::load(&args.constants.constants)?;
         let world = match args.world {
             Some(seed) => World::draw(&constants, seed),
@@ -80,6 +82,8 @@ impl Plan {
             env: args.env.iter().map(|(name, value)| format!("{name}={value}")).collect(),
             world: args.world,
             constants: args.constants.constants.clone(),
+            topo: args.machine.topo.as_deref().map(machine::name),
+            graph: args.graphs.graph.as_deref().map(machine::name),
             notes: self.notes(args),
             nccl: report::Own::new(&decision, &own, &table),
             best: report::Timed::new(&best),
@@ -94,6 +98,10 @@ impl Plan {
         let communicator = self.simulator.communicator();
         let (ranks, local) = (communicator.ranks(), communicator.ranks_per_node());
         let mut notes = Vec::new();
+        if args.machine.topo.is_some() {
+            let note = "made from a topology dump, with links as fast as usual for such machines; calibrate fits them";
+            notes.push(note.to_owned());
+        }
         if args.collective.is_sharded() && !args.bytes.0.is_multiple_of(u64::from(ranks)) {
             let whole = args.bytes.0 / u64::from(ranks) * u64::from(ranks);
             notes.push(format!(

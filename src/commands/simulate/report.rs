@@ -32,6 +32,10 @@ pub struct Report {
     pub world: Option<u64>,
     /// Constants of the model, as they were named.
     pub constants: String,
+    /// Topology dump that the cluster was made from.
+    pub topo: Option<String>,
+    /// Dump that NCCL's graphs were taken from.
+    pub graph: Option<String>,
     /// What a reader must know.
     pub notes: Vec<String>,
     /// NCCL's choice.

@@ -50,6 +50,9 @@ impl Report {
             write!(f, " {assignment}")?;
         }
         writeln!(f)?;
+        if let Some(file) = &self.graph {
+            writeln!(f, "# NCCL's graphs from {file}")?;
+        }
         for note in &self.notes {
             writeln!(f, "# note: {note}")?;
         }

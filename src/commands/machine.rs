@@ -1,0 +1,35 @@
+//! The machine that a command is about: a cluster by name or file, or one made from NCCL's own dumps.
+
+use std::path::Path;
+
+use anyhow::{Context, Result, bail};
+use dynamiccl_env::cluster::Cluster;
+use dynamiccl_env::cluster::search::Span;
+use dynamiccl_env::cluster::topology::Topology;
+use dynamiccl_env::nccl::graph::Graphs;
+
+use crate::args::MachineArgs;
+
+/// Loads the cluster, or makes it from a topology.
+pub fn load(args: &MachineArgs) -> Result<Cluster> {
+    match (&args.cluster, &args.topo) {
+        (Some(cluster), _) => Ok(Cluster::load(cluster)?),
+        (None, Some(file)) => {
+            let stem = file.file_stem().unwrap_or_default().to_string_lossy();
+            Ok(Cluster::from_topology(&stem, &Topology::read(file)?, &name(file))?)
+        }
+        (None, None) => bail!("give --cluster or --topo"),
+    }
+}
+
+/// Puts dumped graphs in the place of the cluster's, for a communicator of this many nodes.
+pub fn replace_graphs(cluster: &mut Cluster, nodes: u32, file: Option<&Path>) -> Result<()> {
+    let Some(file) = file else { return Ok(()) };
+    let span = if nodes > 1 { Span::Several } else { Span::One };
+    cluster.replace_graphs(span, Graphs::read(file)?, &name(file)).with_context(|| name(file))
+}
+
+/// A path that fits on a line of any text, a comment of a file included.
+pub fn name(path: &Path) -> String {
+    path.display().to_string().replace(|c: char| c.is_control(), " ")
+}
