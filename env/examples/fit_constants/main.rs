@@ -28,22 +28,28 @@ use dynamiccl_env::validate::tables::{Overall, PreparedTable};
 /// start here, so that the same data gives the same constants however often it is fitted.
 const START: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/fit_constants/start.toml");
 /// Facts, and ranges that no data of ours speaks about. A channel's rate is bounded by NCCL's own caps and
-/// trades against other terms, so it is one of them.
-const FIXED: [&str; 11] = [
+/// trades against other terms, so it is one of them; so does what RDMA hides of a launch.
+const FIXED: [&str; 17] = [
     "eager",
     "collision",
     "incast",
     "cache",
     "spilled",
+    "ll_between",
     "residual",
     "weather",
     "bandwidth",
     "collnet",
     "lone_channel",
     "channel_rate",
+    "infiniband.launch",
+    "roce.launch",
+    "efa.launch",
+    "slingshot.launch",
+    "tcpx.launch",
 ];
 /// What only sweeps over sockets show.
-const SOCKETS: [&str; 4] = ["hop.tcp_", "pat.", "tree.", "rooted.network."];
+const SOCKETS: [&str; 3] = ["hop.tcp_", "pat.", "rooted.network."];
 
 /// What sources say instead where no sweep was used.
 const UNSEEN: [(&str, &str); 4] = [

@@ -144,6 +144,8 @@ sections! {
         half_threads: Triple,
         /// Least µs of a hop inside a node when the ring also crosses the network.
         paced_hop: Triple,
+        /// Payload GB/s that LL carries between nodes at most: every word waits for its flag.
+        ll_between: Scalar,
         /// Factor on a channel's rate once all buffers together leave the cache.
         spilled: Scalar,
     }

@@ -25,6 +25,8 @@ pub struct Fabric {
     pub intra_bandwidth: f64,
     /// Bytes per µs of one node's NICs together, one way.
     pub inter_bandwidth: f64,
+    /// Payload bytes per µs that LL carries between nodes.
+    pub ll_bandwidth: f64,
     /// Bytes per µs that a shaper lets a node send on average.
     pub shaped_bandwidth: f64,
     /// Bytes per µs that one node's CPUs move for the network, both ways together.
@@ -72,6 +74,7 @@ impl Fabric {
                 * calibration.intra_bandwidth
                 * constants.bandwidth.intra,
             inter_bandwidth: f64::INFINITY,
+            ll_bandwidth: constants.call.ll_between * PER_MICRO,
             shaped_bandwidth: f64::INFINITY,
             host_bandwidth: f64::INFINITY,
             lanes: 1.0,

@@ -1,9 +1,12 @@
 //! What one step of one channel costs: the terms that every algorithm is made of.
 
+use dynamiccl_spec::Protocol;
+
 use crate::model::Call;
 use crate::model::constants::Hop;
 use crate::model::fabric::{Fabric, WIRE};
 
+const LL: usize = Protocol::LL.id();
 /// Buffer steps that every channel keeps in flight, in each direction and for each peer (NCCL's 8).
 const STEPS: f64 = 8.0;
 /// Buffers per channel that compete for the cache: receive, send and the user's own.
@@ -62,7 +65,8 @@ impl Lane {
     /// µs that all channels together need on the network for `bytes` each. Few flows share paths worse.
     pub fn on_network(&self, fabric: &Fabric, bytes: f64) -> f64 {
         let collisions = 1.0 + fabric.inter.collision / self.channels.sqrt();
-        self.on_link(bytes, fabric.inter_bandwidth) * collisions
+        let line = self.on_link(bytes, fabric.inter_bandwidth) * collisions;
+        if self.protocol == LL { line.max(self.channels * bytes / fabric.ll_bandwidth) } else { line }
     }
 
     /// µs that all channels together need on a link of this bandwidth for `bytes` each.
