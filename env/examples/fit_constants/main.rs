@@ -197,7 +197,7 @@ fn fit(data: &Data, start: ConstantsFile, sockets: bool, wanted: &dyn Fn(&str) -
     };
     let options = match sockets {
         false => Options { outlier: 0.2, hold: 2.0, reach: 1.1, iterations: 40 },
-        true => Options { outlier: 0.2, hold: 0.3, reach: 1.5, iterations: 40 },
+        true => Options { outlier: 0.2, hold: 0.1, reach: 1.5, iterations: 40 },
     };
     let logs = minimise(&vec![0.0; names.len()], options, |x| data.residuals(&apply(x).nominal(), sockets));
     for (name, log) in names.iter().zip(&logs).filter(|(_, log)| log.abs() > 0.02) {

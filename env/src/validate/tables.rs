@@ -7,7 +7,7 @@
 use dynamiccl_spec::Collective;
 
 use super::{Describer, median};
-use crate::calibrate::{FEWEST_SAMPLES, Sample, calibrate, fabric, sample};
+use crate::calibrate::{Sample, calibrate, fabric, sample};
 use crate::cluster::Cluster;
 use crate::measure::tables::{Health, Table};
 use crate::model::Constants;
@@ -105,7 +105,7 @@ impl PreparedTable {
         sizes.dedup();
         let fits = |s: &&Sample| sizes.binary_search(&s.call.bytes).is_ok_and(|at| at % 2 == 0);
         let (fit, judge): (Vec<Sample>, Vec<Sample>) = self.samples.iter().partition(|s| fits(s));
-        if fit.len() < FEWEST_SAMPLES {
+        if fit.is_empty() || judge.is_empty() {
             return None;
         }
         let mut cluster = self.cluster.clone();

@@ -4,12 +4,12 @@
 //! is timed over and over. The median of a part is then free of whatever took the core away, and the
 //! parts add up to the work.
 
+use dynamiccl_env::validate::median;
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
 
 use crate::progress::Progress;
-use crate::stats::median;
 
 /// Fewest rounds of a timing.
 const ROUNDS: usize = 31;

@@ -8,10 +8,10 @@ use dynamiccl_env::cluster::Cluster;
 use dynamiccl_env::measure::Row;
 use dynamiccl_env::model::Constants;
 use dynamiccl_env::nccl::Communicator;
+use dynamiccl_env::validate::median;
 use dynamiccl_spec::Collective;
 use serde::Serialize;
 
-use crate::stats::median;
 use crate::words::counted;
 
 /// A cluster fitted to measured rows.
