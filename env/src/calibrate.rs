@@ -23,8 +23,8 @@ pub struct Sample {
     pub measured_us: f64,
 }
 
-/// Fewest samples that say enough about a cluster to write a file: one for each factor.
-pub const FEWEST_SAMPLES: usize = Calibration::LEN;
+/// Fewest samples to write a cluster file from. Factors that so few leave open stay at 1.
+pub const FEWEST_SAMPLES: usize = 3;
 
 /// Works out what NCCL ran for a measured row: its own pick among what the source did not force.
 /// Nothing where that is unavailable on this communicator.
@@ -66,7 +66,7 @@ pub fn fabric(cluster: &Cluster, communicator: &Communicator, constants: &Consta
 
 impl Calibration {
     /// How many factors there are.
-    pub const LEN: usize = 6;
+    const LEN: usize = 6;
 
     fn from_logs(base: Calibration, logs: &[f64]) -> Self {
         let [launch, intra_latency, intra_bandwidth, inter_latency, inter_bandwidth, channel_rate] =
