@@ -11,21 +11,6 @@ use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::select;
 
-const PATHS: [PathType; 12] = [
-    PathType::Loc,
-    PathType::Nvl,
-    PathType::Nvb,
-    PathType::C2c,
-    PathType::Pix,
-    PathType::Pxb,
-    PathType::P2c,
-    PathType::Pxn,
-    PathType::Phb,
-    PathType::Sys,
-    PathType::Net,
-    PathType::Dis,
-];
-
 /// Mostly sensible, sometimes what only a broken file or machine would give.
 fn rate() -> impl Strategy<Value = f32> {
     prop_oneof![
@@ -38,7 +23,7 @@ fn rate() -> impl Strategy<Value = f32> {
 fn graph() -> impl Strategy<Value = Graph> {
     let channels = prop_oneof![8 => 0u32..=64, 1 => any::<u32>()];
     let declared = prop_oneof![4 => Just(0.0f32), 4 => 0.0f32..200.0, 1 => rate()];
-    let kind = (select(PATHS.to_vec()), select(PATHS.to_vec()), 0u32..8, any::<bool>());
+    let kind = (select(PathType::ALL.to_vec()), select(PathType::ALL.to_vec()), 0u32..8, any::<bool>());
     (channels, rate(), rate(), kind, declared).prop_map(
         |(channels, bw_intra, bw_inter, kind, latency_inter)| {
             let (type_intra, type_inter, pattern, same_channels) = kind;

@@ -60,7 +60,8 @@ impl Cluster {
     pub fn load(name_or_path: &str) -> Result<Self, ClusterError> {
         if !name_or_path.ends_with(".toml") {
             let (name, text) =
-                look_up("cluster", name_or_path, &BUILT_IN.map(|(name, text)| (name, (name, text))))?;
+                look_up("cluster", name_or_path, &BUILT_IN.map(|(name, text)| (name, (name, text))))
+                    .map_err(ClusterError::Unknown)?;
             return Cluster::from_toml(&format!("{name}.toml"), text);
         }
         let text = std::fs::read_to_string(name_or_path)

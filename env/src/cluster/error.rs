@@ -8,7 +8,7 @@ use thiserror::Error;
 pub enum ClusterError {
     /// No built-in cluster has this name.
     #[error("{0}; or give a path ending in .toml")]
-    Unknown(#[from] UnknownWord),
+    Unknown(UnknownWord),
     /// The file cannot be read.
     #[error("{path}: {source}")]
     Read {

@@ -503,3 +503,54 @@ impl Archs {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_built_in_files_parse_and_come_back_as_they_were_written() {
+        for (file, text) in [(ConstantsFile::full(), FULL), (ConstantsFile::blind(), BLIND)] {
+            let again = ConstantsFile::parse("again.toml", &file.to_toml()).unwrap();
+            assert_eq!(again, file);
+            let body = text.split_once('\n').expect("a comment stands above the constants").1;
+            assert_eq!(file.to_toml(), body);
+        }
+        assert_ne!(
+            ConstantsFile::full().nominal().hop.tcp_loopback,
+            ConstantsFile::blind().nominal().hop.tcp_loopback
+        );
+    }
+
+    #[test]
+    fn every_constant_has_a_source_and_a_range_around_one() {
+        for file in [ConstantsFile::full(), ConstantsFile::blind()] {
+            let text = file.to_toml();
+            assert!(!text.contains("source = \"\"") && !text.contains("source = \"fit\""), "{text}");
+            file.draw(|[low, high]| {
+                assert!(
+                    low > 0.0 && low <= high && low <= 1.0 + 1e-9 && high >= 1.0 - 1e-9,
+                    "[{low}, {high}]"
+                );
+                1.0
+            });
+        }
+    }
+
+    #[test]
+    fn a_wrong_file_is_refused_with_its_place() {
+        let refused = |from: &str, to: &str| {
+            let text = FULL.replacen(from, to, 1);
+            assert_ne!(text, FULL, "{from}");
+            ConstantsFile::parse("mine.toml", &text).unwrap_err().to_string()
+        };
+        let misspelt = refused("launch =", "lunch =");
+        assert!(
+            misspelt.starts_with("mine.toml: ") && misspelt.contains("unknown field `lunch`"),
+            "{misspelt}"
+        );
+        let negative = refused("fill = { value = ", "fill = { value = -");
+        assert!(negative.contains("nvls.fill is -") && negative.contains("at least 0"), "{negative}");
+        assert!(ConstantsFile::load("nowhere.toml").unwrap_err().to_string().starts_with("nowhere.toml: "));
+    }
+}
