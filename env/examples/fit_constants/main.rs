@@ -8,7 +8,7 @@
 //! what the data does not speak about stays.
 //!
 //! Two steps. The tables fit everything but the sockets of one host. Then tables and sweeps together fit
-//! what only sockets show: the host's own links, PAT, trees and chains over a network.
+//! what only sockets show: the host's own links, PAT and chains over a network.
 
 mod residuals;
 
@@ -48,17 +48,22 @@ const FIXED: [&str; 17] = [
     "slingshot.launch",
     "tcpx.launch",
 ];
+/// Links that only sweeps have: the first step leaves them to the second.
+const LOCAL: &str = "hop.tcp_";
 /// What only sweeps over sockets show.
-const SOCKETS: [&str; 3] = ["hop.tcp_", "pat.", "rooted.network."];
+const SOCKETS: [&str; 3] = [LOCAL, "pat.", "rooted.network."];
 
 /// What sources say instead where no sweep was used.
-const UNSEEN: [(&str, &str); 4] = [
+const UNSEEN: [(&str, &str); 7] = [
     ("fit to the live sweeps over loopback", "as sockets between hosts: no sweep was used"),
     ("fit to the live sweeps over shaped virtual Ethernet", "as sockets between hosts: no sweep was used"),
     (
         "fit to the live socket sweeps together with public tables",
         "public tables, NCCL's own, or neutral: no sweep was used",
     ),
+    ("one channel against two, 16 MiB broadcasts of the live sweeps", "neutral: no sweep was used"),
+    ("broadcasts of the live sweeps, measured at the root in a row of calls", "neutral: no sweep was used"),
+    ("fit to public broadcast tables and the live sweeps", "fit to public broadcast tables"),
     ("residuals of the fitted model: live sweeps", "as over RDMA: no sweep was used"),
 ];
 
@@ -82,7 +87,7 @@ fn main() {
     let blind = data.sweeps.is_empty();
     let start = ConstantsFile::load(START).unwrap_or_else(|error| panic!("{error}"));
     let mut file = if blind { without_sweeps(start) } else { start };
-    file = fit(&data, file, false, &|name| !SOCKETS.iter().any(|s| name.starts_with(s)) || !blind_only(name));
+    file = fit(&data, file, false, &|name| !name.starts_with(LOCAL));
     if !blind {
         file = fit(&data, file, true, &|name| SOCKETS.iter().any(|s| name.starts_with(s)));
     }
@@ -103,11 +108,6 @@ fn main() {
         "# Constants of the performance model, fitted to {fitted_on} by examples/fit_constants.\n{body}"
     );
     std::fs::write(out, text).unwrap_or_else(|error| panic!("{out}: {error}"));
-}
-
-/// Constants that the first step leaves to the second.
-fn blind_only(name: &str) -> bool {
-    name.starts_with("hop.tcp_")
 }
 
 fn read(tables_dir: &str, sweeps_dir: &str, left_out: Option<String>) -> Data {
@@ -180,11 +180,7 @@ fn fit(data: &Data, start: ConstantsFile, sockets: bool, wanted: &dyn Fn(&str) -
     start.clone().visit(&mut |name, value| {
         // 1000 and more stands for "no limit".
         let known = FIXED.iter().any(|fixed| name.contains(fixed)) || *value >= 1e3 || *value <= 0.0;
-        if !known
-            && wanted(name)
-            && (sockets || !blind_only(name))
-            && names.last().is_none_or(|last| last != tied(name))
-        {
+        if !known && wanted(name) && names.last().is_none_or(|last| last != tied(name)) {
             names.push(tied(name).to_owned());
         }
     });
@@ -212,6 +208,11 @@ fn without_sweeps(mut file: ConstantsFile) -> ConstantsFile {
         "pat.round" | "rooted.network.lone_channel" => *value = 1.0,
         "pat.linear" => *value = 2.8,
         "pat.share" => *value = 0.75,
+        // NCCL's own base latencies, and the shares of the first prototype.
+        "rooted.network.broadcast.ll" | "rooted.network.reduce.ll" => *value = 6.6,
+        "rooted.network.broadcast.ll128" | "rooted.network.reduce.ll128" => *value = 14.0,
+        "rooted.network.broadcast.simple" | "rooted.network.reduce.simple" => *value = 8.4,
+        "rooted.network.chain" => *value = 0.3,
         "hop.tcp.launch" => *value = 1.0,
         // NCCL's own network row, and a guess for the socket calls of one message.
         "hop.tcp.alpha.ll" => *value = 5.0,

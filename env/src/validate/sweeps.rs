@@ -95,9 +95,13 @@ impl PreparedSweep {
         &self.file
     }
 
+    fn fabric(&self, constants: &Constants) -> Fabric {
+        Fabric::new(&self.cluster, self.ranks, 1, 1, constants)
+    }
+
     /// Measured and modelled times of every setting, cell by cell.
     pub fn times(&self, constants: &Constants) -> Vec<Vec<(f64, f64)>> {
-        let fabric = Fabric::new(&self.cluster, self.ranks, 1, 1, constants);
+        let fabric = self.fabric(constants);
         let times = |cell: &PreparedCell| -> Vec<(f64, f64)> {
             cell.settings.iter().map(|s| (s.measured_us, fabric.time(&s.call))).collect()
         };
@@ -106,7 +110,7 @@ impl PreparedSweep {
 
     /// Every call with the log of its measured over its modelled time.
     pub fn residuals(&self, constants: &Constants) -> Vec<(Call, f64)> {
-        let fabric = Fabric::new(&self.cluster, self.ranks, 1, 1, constants);
+        let fabric = self.fabric(constants);
         let settings = self.cells.iter().flat_map(|cell| &cell.settings);
         settings.map(|s| (s.call, (s.measured_us / fabric.time(&s.call)).ln())).collect()
     }
@@ -118,7 +122,7 @@ impl PreparedSweep {
 
     /// Holds the model with these constants against the sweep.
     pub fn report(&self, constants: &Constants) -> SweepReport {
-        let fabric = Fabric::new(&self.cluster, self.ranks, 1, 1, constants);
+        let fabric = self.fabric(constants);
         let mut report = SweepReport {
             file: self.file.clone(),
             ranks: self.ranks,
