@@ -4,48 +4,13 @@
 //! is NCCL's (`nccl_tuner.h`) and never ours to change.
 
 use std::fmt;
-use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::words::{UnknownWord, look_up};
-
-macro_rules! word_enum {
-    ($(#[$doc:meta])* $name:ident, $kind:literal, { $($(#[$vdoc:meta])* $variant:ident = $id:literal => $word:literal,)* }) => {
-        $(#[$doc])*
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-        #[repr(u8)]
-        pub enum $name { $($(#[$vdoc])* #[serde(rename = $word)] $variant = $id,)* }
-
-        impl $name {
-            /// All of them, in the order of their ids.
-            pub const ALL: &'static [$name] = &[$($name::$variant,)*];
-
-            /// The integer id.
-            pub const fn id(self) -> usize { self as usize }
-
-            /// The one with this id, if there is one.
-            pub fn from_id(id: usize) -> Option<Self> { Self::ALL.iter().copied().find(|x| x.id() == id) }
-
-            /// The lower-case name, as in every file and JSON document of ours.
-            pub const fn name(self) -> &'static str { match self { $($name::$variant => $word,)* } }
-        }
-
-        impl fmt::Display for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result { f.pad(self.name()) }
-        }
-
-        impl FromStr for $name {
-            type Err = UnknownWord;
-            fn from_str(s: &str) -> Result<Self, UnknownWord> {
-                look_up($kind, s, &[$(($word, $name::$variant),)*])
-            }
-        }
-    };
-}
+use crate::words::word_enum;
 
 word_enum! {
-    /// A collective operation. The first five reach a tuner; the last two are only observed.
+    /// A collective operation. The first five reach a tuner; the others are only observed.
     Collective, "collective", {
         /// One rank's buffer to all.
         Broadcast = 0 => "broadcast",
@@ -61,6 +26,8 @@ word_enum! {
         AllToAll = 5 => "alltoall",
         /// Point to point; never reaches a tuner.
         SendRecv = 6 => "sendrecv",
+        /// Every rank sends parts of different sizes to every other; never reaches a tuner.
+        AllToAllV = 7 => "alltoallv",
     }
 }
 
@@ -106,6 +73,16 @@ impl Collective {
         Collective::AllReduce,
     ];
 
+    /// Whether NCCL asks a tuner about it.
+    pub const fn is_tuned(self) -> bool {
+        self.id() < Collective::TUNED.len()
+    }
+
+    /// Whether ranks' data are added up, so that the order of additions can matter.
+    pub const fn reduces(self) -> bool {
+        matches!(self, Collective::Reduce | Collective::ReduceScatter | Collective::AllReduce)
+    }
+
     /// Whether `nBytes` counts every rank's part (allgather, reducescatter).
     pub const fn is_sharded(self) -> bool {
         matches!(self, Collective::AllGather | Collective::ReduceScatter)
@@ -121,7 +98,10 @@ impl Collective {
         let n = f64::from(ranks.max(1));
         match self {
             Collective::AllReduce => 2.0 * (n - 1.0) / n,
-            Collective::AllGather | Collective::ReduceScatter | Collective::AllToAll => (n - 1.0) / n,
+            Collective::AllGather
+            | Collective::ReduceScatter
+            | Collective::AllToAll
+            | Collective::AllToAllV => (n - 1.0) / n,
             Collective::Broadcast | Collective::Reduce | Collective::SendRecv => 1.0,
         }
     }

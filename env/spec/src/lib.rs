@@ -5,6 +5,7 @@
 //! crate. Nothing here knows a cluster, a time or a policy.
 #![forbid(unsafe_code)]
 
+pub mod context;
 pub mod ids;
 pub mod knobs;
 pub mod math;
@@ -13,6 +14,10 @@ pub mod table;
 pub mod units;
 pub mod words;
 
+pub use context::{
+    CclLibrary, Compression, Environment, FaultTolerance, GpuGeneration, GpuSharing, JobContext, Llm,
+    NetLink, NodeLink, Parallelism, Role, Scheduler, SyncMode, Topology, TopologyClass, Workload,
+};
 pub use ids::{Algorithm, Collective, Pair, Protocol};
 pub use knobs::{ChannelChoice, ChunkChoice, Knobs, Path, ThreadChoice};
 pub use overrides::Overrides;

@@ -5,6 +5,44 @@
 
 use std::fmt;
 
+/// An enum of lower-case words with fixed ids, parsed and printed by the same names everywhere.
+macro_rules! word_enum {
+    ($(#[$doc:meta])* $name:ident, $kind:literal, { $($(#[$vdoc:meta])* $variant:ident = $id:literal => $word:literal,)* }) => {
+        $(#[$doc])*
+        #[derive(
+            Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize,
+        )]
+        #[repr(u8)]
+        pub enum $name { $($(#[$vdoc])* #[serde(rename = $word)] $variant = $id,)* }
+
+        impl $name {
+            /// All of them, in the order of their ids.
+            pub const ALL: &'static [$name] = &[$($name::$variant,)*];
+
+            /// The integer id.
+            pub const fn id(self) -> usize { self as usize }
+
+            /// The one with this id, if there is one.
+            pub fn from_id(id: usize) -> Option<Self> { Self::ALL.iter().copied().find(|x| x.id() == id) }
+
+            /// The lower-case name, as in every file and JSON document of ours.
+            pub const fn name(self) -> &'static str { match self { $($name::$variant => $word,)* } }
+        }
+
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result { f.pad(self.name()) }
+        }
+
+        impl std::str::FromStr for $name {
+            type Err = $crate::words::UnknownWord;
+            fn from_str(s: &str) -> Result<Self, $crate::words::UnknownWord> {
+                $crate::words::look_up($kind, s, &[$(($word, $name::$variant),)*])
+            }
+        }
+    };
+}
+pub(crate) use word_enum;
+
 /// A word that is not in the list it was looked up in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnknownWord {

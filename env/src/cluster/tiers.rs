@@ -6,7 +6,7 @@
 use super::{Cluster, IntraLink, TierFrom};
 
 /// Number of tiers, 0 to 4.
-pub const TIERS: usize = 5;
+pub use dynamiccl_spec::context::TIERS;
 
 impl Cluster {
     /// The tier of a communicator of this many full nodes: that of its most distant ranks.

@@ -16,7 +16,7 @@ pub(super) fn exists(collective: Collective, pair: Pair) -> bool {
             Algorithm::Ring | Algorithm::Nvls | Algorithm::CollnetDirect | Algorithm::Pat
         ),
         Collective::AllReduce => pair.algorithm != Algorithm::Pat,
-        Collective::AllToAll | Collective::SendRecv => false,
+        Collective::AllToAll | Collective::SendRecv | Collective::AllToAllV => false,
     };
     let low_latency = matches!(pair.algorithm, Algorithm::Ring | Algorithm::Tree);
     algorithm && (low_latency || pair.protocol == Protocol::Simple)
