@@ -8,6 +8,7 @@
 
 pub mod calibrate;
 pub mod cluster;
+pub mod gym;
 pub mod least_squares;
 pub mod measure;
 pub mod model;

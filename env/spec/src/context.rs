@@ -10,8 +10,10 @@ use crate::words::word_enum;
 
 word_enum! {
     /// Generation of the GPU.
+    #[derive(Default)]
     GpuGeneration, "GPU generation", {
         /// Not said.
+        #[default]
         Unknown = 0 => "unknown",
         /// sm_70.
         Volta = 1 => "volta",
@@ -30,8 +32,10 @@ word_enum! {
 
 word_enum! {
     /// How the GPUs of one node reach each other.
+    #[derive(Default)]
     NodeLink, "link inside a node", {
         /// Not said.
+        #[default]
         Unknown = 0 => "unknown",
         /// One rank per node: nobody to reach.
         None = 1 => "none",
@@ -46,8 +50,10 @@ word_enum! {
 
 word_enum! {
     /// How nodes reach each other.
+    #[derive(Default)]
     NetLink, "link between nodes", {
         /// Not said.
+        #[default]
         Unknown = 0 => "unknown",
         /// One node: nobody to reach.
         None = 1 => "none",
@@ -66,8 +72,10 @@ word_enum! {
 
 word_enum! {
     /// How the network between nodes is wired.
+    #[derive(Default)]
     TopologyClass, "topology class", {
         /// Not said.
+        #[default]
         Unknown = 0 => "unknown",
         /// Switch levels with equal capacity everywhere.
         FatTree = 1 => "fat_tree",
@@ -90,8 +98,10 @@ word_enum! {
 
 word_enum! {
     /// The library that carries collectives.
+    #[derive(Default)]
     CclLibrary, "collective library", {
         /// Not said. Only NCCL asks a tuner, so inside a plugin this is NCCL.
+        #[default]
         Unknown = 0 => "unknown",
         /// NCCL.
         Nccl = 1 => "nccl",
@@ -112,8 +122,10 @@ word_enum! {
 
 word_enum! {
     /// Where training happens.
+    #[derive(Default)]
     Environment, "environment", {
         /// Not said.
+        #[default]
         Unknown = 0 => "unknown",
         /// Machines of one owner under one roof.
         Datacentre = 1 => "datacentre",
@@ -126,8 +138,10 @@ word_enum! {
 
 word_enum! {
     /// When workers wait for each other.
+    #[derive(Default)]
     SyncMode, "sync mode", {
         /// Not said.
+        #[default]
         Unknown = 0 => "unknown",
         /// After every step (bulk-synchronous).
         Bsp = 1 => "bsp",
@@ -146,8 +160,10 @@ word_enum! {
 
 word_enum! {
     /// How gradients are made smaller before they are sent.
+    #[derive(Default)]
     Compression, "compression", {
         /// Not said.
+        #[default]
         Unknown = 0 => "unknown",
         /// As they are.
         None = 1 => "none",
@@ -170,8 +186,10 @@ word_enum! {
 
 word_enum! {
     /// What a call is for in a pipeline; the network's experts are keyed on it.
+    #[derive(Default)]
     Role, "role", {
         /// Not said; an expert of its own.
+        #[default]
         Unknown = 0 => "unknown",
         /// Within a stage: tensor, sequence, context and expert parallelism.
         IntraStage = 1 => "intra_stage",
@@ -186,8 +204,10 @@ word_enum! {
 
 word_enum! {
     /// Who else uses the GPU.
+    #[derive(Default)]
     GpuSharing, "GPU sharing", {
         /// Not said.
+        #[default]
         Unknown = 0 => "unknown",
         /// Nobody.
         Dedicated = 1 => "dedicated",
@@ -202,8 +222,10 @@ word_enum! {
 
 word_enum! {
     /// How a model is spread over GPUs.
+    #[derive(Default)]
     Parallelism, "parallelism", {
         /// Not said.
+        #[default]
         Unknown = 0 => "unknown",
         /// Data parallel.
         Dp = 1 => "dp",
@@ -222,8 +244,10 @@ word_enum! {
 
 word_enum! {
     /// What happens when a rank fails.
+    #[derive(Default)]
     FaultTolerance, "fault tolerance", {
         /// Not said.
+        #[default]
         Unknown = 0 => "unknown",
         /// The job restarts.
         None = 1 => "none",
@@ -234,14 +258,6 @@ word_enum! {
         /// A prepared pipeline template takes over (Oobleck).
         Oobleck = 4 => "oobleck",
     }
-}
-
-macro_rules! unknown_by_default {
-    ($($name:ident)*) => { $(impl Default for $name { fn default() -> Self { $name::Unknown } })* };
-}
-unknown_by_default! {
-    GpuGeneration NodeLink NetLink TopologyClass CclLibrary Environment SyncMode Compression Role
-    GpuSharing Parallelism FaultTolerance
 }
 
 impl GpuGeneration {

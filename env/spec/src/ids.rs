@@ -141,6 +141,21 @@ impl Pair {
         Some(Pair::new(Algorithm::from_id(index / PROTOCOLS)?, Protocol::from_id(index % PROTOCOLS)?))
     }
 
+    /// Whether NCCL has code for this pair in a collective.
+    pub const fn exists_for(self, collective: Collective) -> bool {
+        let algorithm = match collective {
+            Collective::Broadcast | Collective::Reduce => matches!(self.algorithm, Algorithm::Ring),
+            Collective::AllGather | Collective::ReduceScatter => matches!(
+                self.algorithm,
+                Algorithm::Ring | Algorithm::Nvls | Algorithm::CollnetDirect | Algorithm::Pat
+            ),
+            Collective::AllReduce => !matches!(self.algorithm, Algorithm::Pat),
+            Collective::AllToAll | Collective::SendRecv | Collective::AllToAllV => false,
+        };
+        let low_latency = matches!(self.algorithm, Algorithm::Ring | Algorithm::Tree);
+        algorithm && (low_latency || matches!(self.protocol, Protocol::Simple))
+    }
+
     /// All pairs in the order of NCCL's scan.
     pub fn all() -> impl Iterator<Item = Pair> {
         Algorithm::ALL.iter().flat_map(|&a| Protocol::ALL.iter().map(move |&p| Pair::new(a, p)))

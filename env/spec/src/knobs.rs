@@ -7,18 +7,20 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::ids::Pair;
+use crate::words::word_enum;
 
-/// Who carries the call. The last two leave NCCL's table alone and are reported.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Path {
-    /// NCCL itself.
-    #[default]
-    Nccl,
-    /// In-network aggregation, passed through untouched.
-    InNetwork,
-    /// A synthesised schedule.
-    Synthesised,
+word_enum! {
+    /// Who carries the call. The last two leave NCCL's table alone and are reported.
+    #[derive(Default)]
+    Path, "path", {
+        /// NCCL itself.
+        #[default]
+        Nccl = 0 => "nccl",
+        /// In-network aggregation, passed through untouched.
+        InNetwork = 1 => "in_network",
+        /// A synthesised schedule.
+        Synthesised = 2 => "synthesised",
+    }
 }
 
 /// How many channels to ask NCCL for.
@@ -74,6 +76,17 @@ impl ChunkChoice {
         ChunkChoice::Double,
         ChunkChoice::Quadruple,
     ];
+
+    /// Its name in files and logs.
+    pub const fn name(self) -> &'static str {
+        match self {
+            ChunkChoice::Own => "own",
+            ChunkChoice::Quarter => "quarter",
+            ChunkChoice::Half => "half",
+            ChunkChoice::Double => "double",
+            ChunkChoice::Quadruple => "quadruple",
+        }
+    }
 
     /// The chunk that results from NCCL's own of `bytes`, before NCCL's ceiling and grain apply.
     pub const fn apply(self, bytes: u64) -> u64 {

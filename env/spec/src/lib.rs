@@ -5,7 +5,10 @@
 //! crate. Nothing here knows a cluster, a time or a policy.
 #![forbid(unsafe_code)]
 
+pub mod action;
 pub mod context;
+pub mod features;
+pub mod gates;
 pub mod ids;
 pub mod knobs;
 pub mod math;
@@ -14,10 +17,12 @@ pub mod table;
 pub mod units;
 pub mod words;
 
+pub use action::{Choice, Head, Mask};
 pub use context::{
     CclLibrary, Compression, Environment, FaultTolerance, GpuGeneration, GpuSharing, JobContext, Llm,
     NetLink, NodeLink, Parallelism, Role, Scheduler, SyncMode, Topology, TopologyClass, Workload,
 };
+pub use gates::{Gate, GateCounts, GateSet, Gated, Gates};
 pub use ids::{Algorithm, Collective, Pair, Protocol};
 pub use knobs::{ChannelChoice, ChunkChoice, Knobs, Path, ThreadChoice};
 pub use overrides::Overrides;

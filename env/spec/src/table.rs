@@ -51,9 +51,17 @@ impl CostTable {
         Pair::from_index(index).map(|pair| (pair, lowest))
     }
 
+    /// The entry that NCCL would take if only these pairs were available.
+    pub fn best_of(&self, pairs: PairMask) -> Option<(Pair, f32)> {
+        let mut table = CostTable::default();
+        self.available().filter(|(pair, _)| pairs.contains(*pair)).for_each(|(pair, us)| table.set(pair, us));
+        table.best()
+    }
+
     /// The available pairs as a mask.
     pub fn mask(&self) -> PairMask {
-        self.available().fold(PairMask::NONE, |mask, (pair, _)| mask.with(pair))
+        let costs = self.0.as_flattened().iter().enumerate();
+        PairMask(costs.fold(0, |bits, (i, cost)| bits | u32::from(*cost >= 0.0 && cost.is_finite()) << i))
     }
 }
 
@@ -80,6 +88,11 @@ impl PairMask {
     /// What is in both sets.
     pub const fn and(self, other: PairMask) -> Self {
         PairMask(self.0 & other.0)
+    }
+
+    /// The set as bits by the pairs' positions in NCCL's table.
+    pub const fn bits(self) -> u32 {
+        self.0
     }
 
     /// Whether the pair is in the set.

@@ -7,26 +7,11 @@ use super::constants::{COLLNET_ARITY, NVLS_ARITY};
 use super::graph::PathType;
 use super::shape::Shape;
 
-/// Whether NCCL has code for this pair and collective.
-pub(super) fn exists(collective: Collective, pair: Pair) -> bool {
-    let algorithm = match collective {
-        Collective::Broadcast | Collective::Reduce => pair.algorithm == Algorithm::Ring,
-        Collective::AllGather | Collective::ReduceScatter => matches!(
-            pair.algorithm,
-            Algorithm::Ring | Algorithm::Nvls | Algorithm::CollnetDirect | Algorithm::Pat
-        ),
-        Collective::AllReduce => pair.algorithm != Algorithm::Pat,
-        Collective::AllToAll | Collective::SendRecv | Collective::AllToAllV => false,
-    };
-    let low_latency = matches!(pair.algorithm, Algorithm::Ring | Algorithm::Tree);
-    algorithm && (low_latency || pair.protocol == Protocol::Simple)
-}
-
 impl Shape {
     /// Whether the machine and the user let this pair run.
     pub fn enables(&self, collective: Collective, pair: Pair, nvswitch: bool, overrides: &Overrides) -> bool {
         self.ranks > 1
-            && exists(collective, pair)
+            && pair.exists_for(collective)
             && self.enables_algorithm(collective, pair.algorithm, nvswitch, overrides)
             && self.enables_protocol(collective, pair, overrides)
     }

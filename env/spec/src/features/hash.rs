@@ -1,0 +1,117 @@
+//! One number that stands for the whole encoding.
+
+use crate::context::JobContext;
+use crate::features::encode::Feedback;
+use crate::features::{
+    CONTEXT_WIDTH, CallContext, Encoder, FEATURES, HISTORY_WIDTH, Kind, PastCall, VERSION,
+};
+use crate::ids::{Collective, Pair};
+use crate::table::CostTable;
+use crate::{Choice, Compression, Role, Topology, TopologyClass, Workload};
+
+/// The hash of the encoding: names, widths, ranges and labels, and the bits that some calls encode to.
+/// Two builds with the same hash show a policy the same numbers.
+pub fn hash() -> u64 {
+    let mut hash = Fnv::new();
+    hash.text(VERSION);
+    for feature in FEATURES {
+        hash.text(feature.name);
+        hash.numbers(&feature.range());
+        hash.number(feature.width() as u64);
+        if let Kind::Word(label, len) = feature.kind {
+            (0..len).filter_map(label).for_each(|label| hash.text(&label));
+        }
+    }
+    for probe in 0..8 {
+        let (context, history) = encoded(probe);
+        hash.numbers(&context);
+        hash.numbers(&history);
+    }
+    hash.0
+}
+
+/// A call that exercises every feature a little differently for each number.
+fn encoded(probe: u32) -> ([f32; CONTEXT_WIDTH], [f32; HISTORY_WIDTH]) {
+    let mut job = JobContext {
+        topology: Topology {
+            ranks: 3 << probe,
+            nodes: 1 + probe,
+            class: TopologyClass::from_id(probe as usize).unwrap_or_default(),
+            tier_max: probe.checked_sub(1).map(|tier| tier as u8),
+            tier_mix: (probe > 1).then_some([0.1, 0.2, 0.3, 0.25, 0.15]),
+            in_network: (probe > 2).then_some(probe & 1 == 0),
+            ..Topology::default()
+        },
+        workload: Workload {
+            tau: probe * 3,
+            compression: Compression::from_id(probe as usize).unwrap_or_default(),
+            compression_rate: probe as f32 * 1.7,
+            ..Workload::default()
+        },
+        ..JobContext::default()
+    };
+    job.scheduler.role = Role::from_id(probe as usize % 5).unwrap_or_default();
+    job.scheduler.stage = (probe > 3).then_some(probe as u8);
+    job.llm.params = f64::from(probe) * 7.3e8;
+    let mut table = CostTable::default();
+    for pair in Pair::all().step_by(1 + probe as usize % 3) {
+        table.set(pair, 3.7 + (pair.index() as f32 + 0.5) * (1 + probe) as f32);
+    }
+    let call = CallContext {
+        collective: Collective::from_id(probe as usize).unwrap_or(Collective::AllReduce),
+        bytes: 1000 << (3 * probe),
+        pipelined: 1 + probe,
+        table,
+        pairs: table.mask(),
+    };
+    let feedback = Feedback { ratio: 0.3, expected: -0.2, cusum: 0.7, error: 1.9, congestion: 0.4 };
+    let past = PastCall {
+        choice: (probe > 0).then_some(Choice([0, 4, probe as u8, 2, 1])),
+        launched: probe,
+        since_kind: probe.checked_sub(2),
+        since_feedback: probe.checked_sub(3),
+        feedback: (probe > 2).then_some(feedback),
+    };
+    let (mut context, mut history) = ([0.0; CONTEXT_WIDTH], [0.0; HISTORY_WIDTH]);
+    Encoder::new(&job).context(&call, &mut context);
+    Encoder::history(&past, &mut history);
+    (context, history)
+}
+
+/// FNV-1a, 64 bit.
+struct Fnv(u64);
+
+impl Fnv {
+    fn new() -> Self {
+        Fnv(0xcbf2_9ce4_8422_2325)
+    }
+
+    fn byte(&mut self, byte: u8) {
+        self.0 = (self.0 ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+    }
+
+    fn number(&mut self, number: u64) {
+        number.to_le_bytes().into_iter().for_each(|byte| self.byte(byte));
+    }
+
+    fn numbers(&mut self, numbers: &[f32]) {
+        numbers.iter().for_each(|x| self.number(u64::from(x.to_bits())));
+    }
+
+    fn text(&mut self, text: &str) {
+        text.bytes().for_each(|byte| self.byte(byte));
+        self.byte(0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A policy that was frozen with another number is refused. If this fails, the encoding has changed:
+    /// give it a new version, then the new number.
+    #[test]
+    fn the_encoding_is_the_one_that_policies_were_trained_with() {
+        assert_eq!((VERSION, format!("{:016x}", hash()).as_str()), ("feat-v1", "c7ebbb8b3c6c6351"));
+    }
+}
