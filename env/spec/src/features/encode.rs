@@ -288,7 +288,7 @@ mod tests {
         expect(&["pipelined_ops"], |_, c, _| c.pipelined = 4);
         expect(&["nccl_cost"], |_, c, _| c.table.set(Pair::new(Algorithm::Tree, Protocol::Simple), 40.0));
         expect(&["nccl_best", "nccl_cost"], |_, c, _| {
-            c.table.set(Pair::new(Algorithm::Ring, Protocol::LL), 9.0)
+            c.table.set(Pair::new(Algorithm::Ring, Protocol::LL), 9.0);
         });
         expect(&["nccl_available"], |_, c, _| c.pairs = PairMask::NONE);
         expect(&["last_path"], |_, _, p| p.choice = Some(Choice([1, 3, 2, 1, 1])));
