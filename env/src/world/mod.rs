@@ -5,7 +5,7 @@
 //! same world and the same times to the bit. NCCL's own constants never change: the gap between the
 //! two is what can be learned.
 
-mod draw;
+pub mod draw;
 mod field;
 mod weather;
 
