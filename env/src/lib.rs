@@ -15,4 +15,5 @@ pub mod model;
 pub mod nccl;
 pub mod sim;
 pub mod validate;
+pub mod workload;
 pub mod world;
