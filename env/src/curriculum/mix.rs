@@ -14,24 +14,17 @@ use crate::world::draw::uniform;
 #[derive(Debug, Clone, PartialEq)]
 pub struct Mix<T>(Vec<(T, f64)>);
 
-impl<T: Copy> Mix<T> {
-    /// One thing, always.
-    pub fn only(thing: T) -> Self {
-        Mix(vec![(thing, 1.0)])
-    }
-
+impl<T> Mix<T> {
     /// Draws one.
-    pub fn draw(&self, rng: &mut ChaCha8Rng) -> T {
+    pub fn draw(&self, rng: &mut ChaCha8Rng) -> &T {
         let mut left = uniform(rng) * self.0.iter().map(|(_, weight)| weight).sum::<f64>();
         let found = self.0.iter().find(|(_, weight)| {
             left -= weight;
             left < 0.0
         });
-        found.unwrap_or(&self.0[self.0.len() - 1]).0
+        &found.unwrap_or(&self.0[self.0.len() - 1]).0
     }
-}
 
-impl<T> Mix<T> {
     /// The things that can come, with their weights.
     pub fn iter(&self) -> impl Iterator<Item = &(T, f64)> {
         self.0.iter().filter(|(_, weight)| *weight > 0.0)
@@ -128,7 +121,7 @@ mod tests {
     fn draws_follow_the_weights() {
         let mix = read::<SyncMode>("mix = { bsp = 3, local = 1, async = 0 }").unwrap();
         let mut rng = ChaCha8Rng::seed_from_u64(1);
-        let draws: Vec<_> = (0..4000).map(|_| mix.draw(&mut rng)).collect();
+        let draws: Vec<_> = (0..4000).map(|_| *mix.draw(&mut rng)).collect();
         let count = |mode| draws.iter().filter(|&&drawn| drawn == mode).count();
         assert!((2850..3150).contains(&count(SyncMode::Bsp)), "{}", count(SyncMode::Bsp));
         assert_eq!(count(SyncMode::Async), 0);

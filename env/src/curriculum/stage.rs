@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::cluster::Cluster;
 use crate::curriculum::Mix;
+use crate::nccl::Version;
 use crate::reward::Weights;
 use crate::workload::ModelShape;
 
@@ -74,10 +75,9 @@ pub struct Workloads {
     pub micro_batches: Mix<u32>,
     /// MiB of a bucket of gradients; 0 sends every tensor by itself.
     pub bucket_mib: Mix<u32>,
-    /// Share of calls whose size is drawn anew between 1 KiB and 1 GiB, so that no size stays unseen.
-    pub any_size: f64,
-    /// Share of calls whose collective is drawn anew among those that NCCL tunes.
-    pub any_collective: f64,
+    /// Share of jobs that measure instead of train: any tuned collective, any size from 1 KiB to 1 GiB,
+    /// in runs of equal calls, so that no call stays unseen.
+    pub benchmark: f64,
 }
 
 /// What surrounds a job.
@@ -102,6 +102,8 @@ pub struct Regime {
     pub library: Mix<CclLibrary>,
     /// What happens when a rank fails.
     pub fault_tolerance: Mix<FaultTolerance>,
+    /// The release of NCCL.
+    pub nccl: Mix<Version>,
     /// Share of jobs across nodes whose switches aggregate.
     pub in_network: f64,
     /// Share of jobs whose pipelines come from templates.
@@ -175,7 +177,7 @@ pub struct Stage {
     pub file: StageFile,
     /// The clusters, in the file's order.
     pub clusters: Vec<Arc<Cluster>>,
-    /// The models, by the order of the file's mix.
+    /// The models that the file names.
     pub models: Vec<Arc<ModelShape>>,
     /// Earlier stages that stay.
     pub replay: Vec<Arc<Stage>>,

@@ -1,0 +1,129 @@
+//! Curricula: from cheap jobs on one node to full jobs across datacentres, as files.
+//!
+//! A stage is a distribution over jobs; a curriculum is a row of stages. Nothing here draws a job or
+//! knows how a policy learns: the environment draws, the agent promotes.
+
+mod check;
+mod error;
+mod mix;
+mod stage;
+
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+
+use dynamiccl_spec::words::look_up;
+use serde::Deserialize;
+
+use crate::cluster::Cluster;
+use crate::workload::ModelShape;
+pub use error::CurriculumError;
+pub use mix::Mix;
+pub use stage::{
+    Dynamics, Hidden, Machines, Promotion, Regime, Replay, Stage, StageFile, Workloads,
+};
+
+/// The curricula that come with the program.
+const BUILTIN: [(&str, &str); 5] = [
+    ("smoke", include_str!("../../../curricula/smoke.toml")),
+    ("stage1", include_str!("../../../curricula/stage1.toml")),
+    ("stage2", include_str!("../../../curricula/stage2.toml")),
+    ("stage3", include_str!("../../../curricula/stage3.toml")),
+    ("full", include_str!("../../../curricula/full.toml")),
+];
+/// Version of the files' schema.
+const SCHEMA: u32 = 1;
+
+/// A row of stages.
+#[derive(Debug, Clone)]
+pub struct Curriculum {
+    /// Its name, or the file it came from.
+    pub name: String,
+    /// One line for people.
+    pub description: String,
+    /// The stages, in the order in which they are learned.
+    pub stages: Vec<Arc<Stage>>,
+}
+
+/// A curriculum that only names its stages.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RowFile {
+    schema: u32,
+    description: String,
+    stages: Vec<String>,
+}
+
+/// Which of the two forms a file has.
+#[derive(Debug, Deserialize)]
+struct Form {
+    stages: Option<toml::Value>,
+}
+
+impl Curriculum {
+    /// The names of the curricula that come with the program.
+    pub fn names() -> impl Iterator<Item = &'static str> {
+        BUILTIN.into_iter().map(|(name, _)| name)
+    }
+
+    /// A curriculum by name, or from a file ending in `.toml`.
+    pub fn load(name: &str) -> Result<Curriculum, CurriculumError> {
+        let text = text_of(name)?;
+        let form: Form = parse(name, &text)?;
+        if form.stages.is_none() {
+            let stage = stage(name, &text)?;
+            let description = stage.file.description.clone();
+            return Ok(Curriculum { name: name.to_owned(), description, stages: vec![Arc::new(stage)] });
+        }
+        let row: RowFile = parse(name, &text)?;
+        check::schema(name, row.schema)?;
+        if row.stages.is_empty() {
+            return Err(CurriculumError::value(name, "stages", "[]", "name at least one stage"));
+        }
+        let stages = row.stages.iter().map(|part| load_stage(name, part).map(Arc::new)).collect::<Result<_, _>>()?;
+        Ok(Curriculum { name: name.to_owned(), description: row.description, stages })
+    }
+}
+
+/// A stage that another file names.
+fn load_stage(by: &str, name: &str) -> Result<Stage, CurriculumError> {
+    let text = text_of(name)?;
+    if parse::<Form>(name, &text)?.stages.is_some() {
+        return Err(CurriculumError::value(by, "stages", name, "name a stage, not a row of stages"));
+    }
+    stage(name, &text)
+}
+
+fn stage(name: &str, text: &str) -> Result<Stage, CurriculumError> {
+    let file: StageFile = parse(name, text)?;
+    check::stage(name, &file)?;
+    let clusters = file.clusters.iter().map(|machines| {
+        let cluster = Cluster::load(&machines.name).map_err(|error| CurriculumError::Cluster {
+            file: name.to_owned(),
+            error: Box::new(error),
+        })?;
+        check::nodes(name, machines, &cluster)?;
+        Ok(Arc::new(cluster))
+    });
+    let clusters = clusters.collect::<Result<Vec<_>, CurriculumError>>()?;
+    let models = file.workload.models.iter().map(|(model, _)| {
+        let bad = |error| CurriculumError::Model { file: name.to_owned(), error };
+        ModelShape::preset(model).map(Arc::new).map_err(bad)
+    });
+    let models = models.collect::<Result<Vec<_>, _>>()?;
+    let replay = file.replay.stages.iter().map(|earlier| load_stage(name, earlier).map(Arc::new));
+    let replay = replay.collect::<Result<Vec<_>, _>>()?;
+    Ok(Stage { name: name.to_owned(), clusters, models, replay, file })
+}
+
+fn text_of(name: &str) -> Result<String, CurriculumError> {
+    if Path::new(name).extension().is_some_and(|extension| extension == "toml") {
+        let read = |error| CurriculumError::Read { file: name.to_owned(), error };
+        return fs::read_to_string(name).map_err(read);
+    }
+    look_up("curriculum", name, &BUILTIN).map(str::to_owned).map_err(CurriculumError::Name)
+}
+
+fn parse<T: serde::de::DeserializeOwned>(name: &str, text: &str) -> Result<T, CurriculumError> {
+    toml::from_str(text).map_err(|error| CurriculumError::parse(name, text, &error))
+}

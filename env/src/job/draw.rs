@@ -1,0 +1,136 @@
+//! Drawing a job from a stage.
+
+use std::sync::Arc;
+
+use dynamiccl_spec::{Overrides, SyncMode};
+use rand::RngExt;
+use rand_chacha::ChaCha8Rng;
+
+use super::{Job, Setting, Shown, Source, flops_per_us, layout};
+use crate::cluster::Cluster;
+use crate::curriculum::{CurriculumError, Hidden, Regime, Stage};
+use crate::workload::{Recipe, iteration};
+use crate::world::draw::uniform;
+
+/// Draws after which a stage is said to allow no job.
+const TRIES: usize = 200;
+/// What users fix most, one of them per such job.
+const USUAL_OVERRIDES: [(&str, &str); 5] = [
+    ("NCCL_ALGO", "Ring"),
+    ("NCCL_PROTO", "Simple"),
+    ("NCCL_PROTO", "^LL128"),
+    ("NCCL_NTHREADS", "256"),
+    ("NCCL_MAX_NCHANNELS", "8"),
+];
+
+impl Job {
+    /// Draws a job. The same generator gives the same job.
+    pub fn draw(stage: &Stage, rng: &mut ChaCha8Rng) -> Result<Job, CurriculumError> {
+        let (cluster, nodes) = machine(stage, rng)?;
+        let source = source(stage, &cluster, nodes, rng)?;
+        let setting = setting(&stage.file.regime, nodes, rng);
+        let hidden = &stage.file.hidden;
+        let shown = shown(&source, hidden, rng);
+        let [least, most] = hidden.staleness;
+        let every = rng.random_range(least..=most);
+        let feedback_every = (uniform(rng) >= hidden.feedback).then_some(every);
+        Ok(Job { cluster, nodes, source, setting, shown, feedback_every, world: rng.random() })
+    }
+}
+
+fn machine(stage: &Stage, rng: &mut ChaCha8Rng) -> Result<(Arc<Cluster>, u32), CurriculumError> {
+    let file = &stage.file;
+    for _ in 0..TRIES {
+        let all: f64 = file.clusters.iter().map(|machines| machines.weight).sum();
+        let mut left = uniform(rng) * all;
+        let at = file.clusters.iter().position(|machines| {
+            left -= machines.weight;
+            left < 0.0
+        });
+        let at = at.unwrap_or(0);
+        let counts = &file.clusters[at].nodes;
+        let nodes = counts[rng.random_range(0..counts.len())];
+        let cluster = &stage.clusters[at];
+        if file.tiers.contains(&cluster.tier(nodes)) {
+            return Ok((Arc::clone(cluster), nodes));
+        }
+    }
+    let why = format!("none of the clusters and node counts is of tier {:?}", file.tiers);
+    Err(CurriculumError::NoJob { file: stage.name.clone(), why })
+}
+
+fn source(
+    stage: &Stage,
+    cluster: &Cluster,
+    nodes: u32,
+    rng: &mut ChaCha8Rng,
+) -> Result<Source, CurriculumError> {
+    let workload = &stage.file.workload;
+    if uniform(rng) < workload.benchmark {
+        return Ok(Source::Benchmark);
+    }
+    let (gpus, ranks) = (cluster.gpus_per_node, nodes * cluster.gpus_per_node);
+    let mut refused = "no kind of parallelism fits its ranks".to_owned();
+    for _ in 0..TRIES {
+        let name = workload.models.draw(rng);
+        let Some(model) = stage.models.iter().find(|model| model.name == *name) else { continue };
+        let kind = *workload.parallelism.draw(rng);
+        let Some(layout) = layout::draw(kind, model, ranks, gpus, rng) else { continue };
+        let recipe = recipe(stage, Recipe::new((**model).clone(), layout), rng);
+        let pipeline_stage = rng.random_range(0..layout.pp) as u8;
+        match iteration(&recipe, pipeline_stage, true, flops_per_us(cluster.gpu.sm)) {
+            Ok(program) if program.calls.is_empty() => refused = format!("{layout} makes no call"),
+            Ok(_) => {
+                let (recipe, iterations) = (Box::new(recipe), workload.iterations);
+                return Ok(Source::Training { recipe, stage: pipeline_stage, iterations });
+            }
+            Err(error) => refused = error.to_string(),
+        }
+    }
+    let why = format!("{nodes} nodes of {}: {refused}", cluster.name);
+    Err(CurriculumError::NoJob { file: stage.name.clone(), why })
+}
+
+fn recipe(stage: &Stage, mut recipe: Recipe, rng: &mut ChaCha8Rng) -> Recipe {
+    let (workload, regime) = (&stage.file.workload, &stage.file.regime);
+    recipe.micro_batches = *workload.micro_batches.draw(rng);
+    recipe.bucket_bytes = u64::from(*workload.bucket_mib.draw(rng)) << 20;
+    recipe.compression = *regime.compression.draw(rng);
+    recipe.sync = *regime.sync.draw(rng);
+    recipe.tau = if recipe.sync == SyncMode::Local { *regime.tau.draw(rng) } else { 1 };
+    if recipe.layout.ep > 1 && uniform(rng) < 0.5 {
+        recipe.imbalance = 1.0 + uniform(rng);
+    }
+    recipe
+}
+
+fn setting(regime: &Regime, nodes: u32, rng: &mut ChaCha8Rng) -> Setting {
+    let mut overrides = Overrides::default();
+    if uniform(rng) < regime.user_override {
+        let (name, value) = USUAL_OVERRIDES[rng.random_range(0..USUAL_OVERRIDES.len())];
+        overrides.set(name, value).expect("the usual overrides are spelled as NCCL reads them");
+    }
+    Setting {
+        environment: *regime.environment.draw(rng),
+        sharing: *regime.sharing.draw(rng),
+        class: *regime.class.draw(rng),
+        library: *regime.library.draw(rng),
+        fault_tolerance: *regime.fault_tolerance.draw(rng),
+        in_network: uniform(rng) < regime.in_network && nodes > 1,
+        template: uniform(rng) < regime.template,
+        deterministic: uniform(rng) < regime.deterministic,
+        overrides,
+        version: *regime.nccl.draw(rng),
+    }
+}
+
+fn shown(source: &Source, hidden: &Hidden, rng: &mut ChaCha8Rng) -> Shown {
+    let nothing = uniform(rng) < hidden.context;
+    let blocks = [(); 4].map(|()| uniform(rng) >= hidden.block);
+    // Nobody writes a deployment file for a benchmark.
+    if nothing || matches!(source, Source::Benchmark) {
+        return Shown::NOTHING;
+    }
+    let [topology, workload, scheduler, llm] = blocks;
+    Shown { topology, workload, scheduler, llm }
+}

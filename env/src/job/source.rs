@@ -1,0 +1,76 @@
+//! Where a job's calls come from: a training program, a benchmark, or a recorded trace.
+
+use std::sync::Arc;
+
+use dynamiccl_spec::{Collective, Parallelism, Role};
+use rand::RngExt;
+use rand_chacha::ChaCha8Rng;
+
+use crate::workload::{Group, Phase, Placement, Planned, Recipe};
+
+/// Smallest and largest size of a benchmark, as powers of two.
+const BENCHMARK_OCTAVES: [u32; 2] = [10, 30];
+/// Equal calls in a row in a benchmark.
+const BENCHMARK_RUN: [u32; 2] = [4, 32];
+
+/// Where calls come from.
+#[derive(Debug, Clone)]
+pub enum Source {
+    /// One rank of a training job.
+    Training {
+        /// The job.
+        recipe: Box<Recipe>,
+        /// The pipeline stage of the rank.
+        stage: u8,
+        /// Iterations until it is done.
+        iterations: u32,
+    },
+    /// Any collective in any size over all ranks, in runs of equal calls.
+    Benchmark,
+    /// A recorded job.
+    Trace(Arc<Traced>),
+}
+
+/// A recorded job as one iteration of calls.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Traced {
+    /// How its communicators lie on nodes.
+    pub placements: Vec<Placement>,
+    /// Its calls, each with the position of its communicator.
+    pub calls: Vec<(usize, Planned)>,
+}
+
+impl Source {
+    /// How its model is spread.
+    pub fn parallelism(&self) -> Parallelism {
+        match self {
+            Source::Training { recipe, .. } => recipe.layout.parallelism(),
+            Source::Benchmark | Source::Trace(_) => Parallelism::Unknown,
+        }
+    }
+}
+
+/// A run of equal calls, as nccl-tests makes them.
+pub(crate) fn benchmark_run(rng: &mut ChaCha8Rng, calls: &mut Vec<Planned>) {
+    let collective = Collective::TUNED[rng.random_range(0..Collective::TUNED.len())];
+    let [least, most] = BENCHMARK_OCTAVES;
+    let bytes = 1u64 << rng.random_range(least..=most);
+    let [few, many] = BENCHMARK_RUN;
+    let call = Planned {
+        group: Group::Data,
+        collective,
+        bytes,
+        role: Role::Unknown,
+        stage: 0,
+        priority: 0,
+        window: 0.0,
+        beside: 0.0,
+        pipelined: 1,
+        peer: None,
+        micro_batch: None,
+        phase: Phase::Steady,
+        blocking: true,
+        needs: None,
+    };
+    calls.extend((0..rng.random_range(few..=many)).map(|_| call));
+}
