@@ -3,6 +3,8 @@
 //! It joins one communicator (what NCCL would do) with one world (what that takes) and keeps them
 //! apart: no true time ever reaches NCCL's decision, and NCCL's constants never change with a world.
 
+use std::sync::Arc;
+
 use dynamiccl_spec::{ChannelChoice, ChunkChoice, Collective, CostTable, Knobs, Pair, ThreadChoice};
 
 use crate::cluster::{Cluster, ClusterError, CommOptions};
@@ -15,7 +17,7 @@ use crate::world::{Conditions, Field, Modes, World};
 pub struct Simulator {
     communicator: Communicator,
     fabric: Fabric,
-    field: Option<Field>,
+    field: Option<Arc<Field>>,
 }
 
 /// A setting of the knobs, as NCCL runs it, and its true time.
@@ -53,6 +55,20 @@ impl Simulator {
         self.micros_on(&self.fabric, collective, bytes, realised)
     }
 
+    /// What the links do: calm, with nothing beside. Surroundings and conditions make others of it.
+    pub fn fabric(&self) -> &Fabric {
+        &self.fabric
+    }
+
+    /// The true time of a call on a fabric made of this one's; a stall of the conditions is not in it.
+    pub fn micros_of(&self, fabric: &Fabric, call: &Call) -> f64 {
+        let field = self
+            .field
+            .as_ref()
+            .map_or(1.0, |f| f.factor(call.collective, call.pair, call.channels, call.bytes));
+        fabric.time(call) * field
+    }
+
     /// The true time given the conditions.
     pub fn micros_under(
         &self,
@@ -65,10 +81,7 @@ impl Simulator {
     }
 
     fn micros_on(&self, fabric: &Fabric, collective: Collective, bytes: u64, realised: &Realised) -> f64 {
-        let call = Call::of(collective, bytes, realised);
-        let field =
-            self.field.as_ref().map_or(1.0, |f| f.factor(collective, call.pair, call.channels, bytes));
-        fabric.time(&call) * field
+        self.micros_of(fabric, &Call::of(collective, bytes, realised))
     }
 
     /// The two modes of a setting, where the world gives it two.

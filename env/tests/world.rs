@@ -1,5 +1,7 @@
 //! Worlds are as large, as smooth and as noisy as what they were measured from.
 
+use std::sync::Arc;
+
 use dynamiccl_env::cluster::{Cluster, CommOptions};
 use dynamiccl_env::model::ConstantsFile;
 use dynamiccl_env::sim::Simulator;
@@ -10,7 +12,7 @@ const RING: Pair = Pair::new(Algorithm::Ring, Protocol::Simple);
 const TREE: Pair = Pair::new(Algorithm::Tree, Protocol::Simple);
 const WORLDS: u64 = 400;
 
-fn fields(cluster: &str, nodes: u32) -> Vec<Field> {
+fn fields(cluster: &str, nodes: u32) -> Vec<Arc<Field>> {
     let cluster = Cluster::load(cluster).unwrap();
     let constants = ConstantsFile::full();
     (0..WORLDS).map(|seed| World::draw(&constants, seed).field(&cluster, nodes).unwrap()).collect()
@@ -26,7 +28,7 @@ fn log_of(field: &Field, pair: Pair, channels: u32, bytes: u64) -> f64 {
 }
 
 /// Correlation over worlds of two settings' logs.
-fn alike(fields: &[Field], a: (Pair, u32, u64), b: (Pair, u32, u64)) -> f64 {
+fn alike(fields: &[Arc<Field>], a: (Pair, u32, u64), b: (Pair, u32, u64)) -> f64 {
     let log = |f: &Field, s: (Pair, u32, u64)| log_of(f, s.0, s.1, s.2);
     let (ma, mb) = (mean(fields.iter().map(|f| log(f, a))), mean(fields.iter().map(|f| log(f, b))));
     let covariance = mean(fields.iter().map(|f| (log(f, a) - ma) * (log(f, b) - mb)));
@@ -124,6 +126,19 @@ fn conditions_come_and_go_and_slow_a_call_down() {
     assert!(loaded > steps / 5 && loaded < steps * 4 / 5, "{loaded} of {steps}");
     assert!(slow > 0 && slow < steps / 4, "{slow} of {steps}");
     assert!(faults < steps / 100, "{faults} of {steps}");
+}
+
+#[test]
+fn communicators_share_a_field_whatever_the_order_they_ask_in() {
+    let constants = ConstantsFile::full();
+    let (box8, ring) = (Cluster::load("dgx_h100").unwrap(), Cluster::load("tcp25g_1gpu").unwrap());
+    let (one, other) = (World::draw(&constants, 5), World::draw(&constants, 5));
+    let first = [one.field(&box8, 1), one.field(&box8, 4), one.field(&ring, 4)];
+    let mut second = [other.field(&ring, 4), other.field(&box8, 4), other.field(&box8, 1)];
+    second.reverse();
+    assert_eq!(first, second);
+    assert!(Arc::ptr_eq(first[1].as_ref().unwrap(), &one.field(&box8, 2).unwrap()));
+    assert_ne!(first[0], first[1]);
 }
 
 #[test]

@@ -29,7 +29,7 @@ use dynamiccl_env::validate::tables::{Overall, PreparedTable};
 const START: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/fit_constants/start.toml");
 /// Facts, and ranges that no data of ours speaks about. A channel's rate is bounded by NCCL's own caps and
 /// trades against other terms, so it is one of them; so does what RDMA hides of a launch.
-const FIXED: [&str; 17] = [
+const FIXED: [&str; 21] = [
     "eager",
     "collision",
     "incast",
@@ -40,6 +40,10 @@ const FIXED: [&str; 17] = [
     "weather",
     "bandwidth",
     "collnet",
+    "wiring.",
+    "around.",
+    "transfer.",
+    "aggregation.",
     "lone_channel",
     "channel_rate",
     "infiniband.launch",

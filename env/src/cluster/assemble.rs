@@ -1,6 +1,8 @@
 //! Clusters from NCCL's own dumps: a whole one from a topology, or a known one with the graphs that a
 //! machine really has.
 
+use dynamiccl_spec::TopologyClass;
+
 use super::search::{self, Span};
 use super::topology::{NvTarget, Topology};
 use super::{
@@ -23,6 +25,7 @@ impl Cluster {
             source: format!("NCCL 2.30.7 search on {source}"),
             single: search::graphs(topology, Span::One),
             multi: search::graphs(topology, Span::Several),
+            part: Vec::new(),
         };
         let gpus = topology.gpus().len() as u32;
         let sm = topology.sm();
@@ -55,6 +58,7 @@ impl Cluster {
             Span::One => changed.graphs.single = Some(graphs),
             Span::Several => changed.graphs.multi = Some(graphs),
         }
+        changed.graphs.forget_parts(span);
         let which = if span == Span::One { "single" } else { "multi" };
         changed.graphs.source = format!("{}; {which}: {source}", self.graphs.source);
         changed.check(&self.name)?;
@@ -125,6 +129,7 @@ fn inter(topology: &Topology, source: &str) -> Option<Inter> {
     let source = format!("{source}; {share} of the nominal rate and the kind of network assumed");
     Some(Inter {
         link,
+        class: TopologyClass::FatTree,
         nics,
         nic_rate,
         bandwidth: share * total,

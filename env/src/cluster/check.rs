@@ -143,6 +143,25 @@ impl Check<'_> {
         Ok(())
     }
 
+    fn parts(&self, cluster: &Cluster) -> Result<(), ClusterError> {
+        let mut least = 1;
+        for (index, part) in cluster.graphs.part.iter().enumerate() {
+            let key = format!("graphs.part[{index}]");
+            let ranks = part.ranks_per_node;
+            if !(least..cluster.gpus_per_node).contains(&ranks) {
+                let remedy = "parts ascend, each with fewer ranks than a node has GPUs";
+                return Err(self.refuse(&format!("{key}.ranks_per_node"), ranks, remedy));
+            }
+            least = ranks + 1;
+            for (name, graphs) in [("single", &part.single), ("multi", &part.multi)] {
+                if let Some(graphs) = graphs {
+                    self.graphs(&format!("{key}.{name}"), graphs)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// What one section asks of another.
     fn together(&self, cluster: &Cluster) -> Result<(), ClusterError> {
         let several = cluster.gpus_per_node > 1;
@@ -186,6 +205,7 @@ impl Cluster {
                 check.graphs(key, graphs)?;
             }
         }
+        check.parts(self)?;
         check.sources(self)?;
         check.calibration(&self.calibration)?;
         check.together(self)
@@ -230,6 +250,8 @@ mod tests {
             ("link = \"nvlink\"", "link = \"pcie\"", "intra.nvswitch = true"),
             ("channels = 12", "channels = 65", "graphs.single.ring.channels = 65: must be 1 to 64"),
             ("bw_intra = 30.0", "bw_intra = inf", "graphs.single.ring.bw_intra = inf"),
+            ("ranks_per_node = 2", "ranks_per_node = 1", "graphs.part[1].ranks_per_node = 1: parts ascend"),
+            ("ranks_per_node = 4", "ranks_per_node = 8", "graphs.part[2].ranks_per_node = 8: parts ascend"),
             ("source = \"vendor specification\"", "source = \"\"", "host.source = \"\": say where"),
         ] {
             let text = refused(from, to);

@@ -2,6 +2,7 @@
 
 use dynamiccl_spec::Overrides;
 
+use super::search::Span;
 use super::{Cluster, ClusterError};
 use crate::nccl::{CommSpec, Communicator, Version};
 
@@ -9,7 +10,8 @@ use crate::nccl::{CommSpec, Communicator, Version};
 /// node, the newest NCCL and no override.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct CommOptions {
-    /// Ranks in each node; every GPU where not given. The graphs stay those of full nodes.
+    /// Ranks in each node; every GPU where not given. The graphs are those of the smallest part of a node
+    /// that the cluster file has and that has room for them, else of the full node.
     pub ranks_per_node: Option<u32>,
     /// Whether in-network reduction (SHARP) is on; without a graph for it NCCL leaves it off.
     pub sharp: bool,
@@ -42,8 +44,8 @@ impl Cluster {
                     "give at least 2 ranks, one has nobody to talk to".to_owned(),
                 );
             }
-            1 => self.graphs.single,
-            _ => self.graphs.multi,
+            1 => self.graphs.graphs(Span::One, ranks_per_node),
+            _ => self.graphs.graphs(Span::Several, ranks_per_node),
         };
         let Some(graphs) = graphs else {
             return match nodes {

@@ -4,6 +4,7 @@
 //! A cluster file states facts with their source and knows nothing of times: NCCL's decision and
 //! the performance model both start from it, one from the graphs, the other from the links.
 
+use dynamiccl_spec::TopologyClass;
 use serde::{Deserialize, Serialize};
 
 use crate::nccl::graph::Graphs;
@@ -16,6 +17,7 @@ mod dump;
 mod error;
 mod graph_xml;
 pub mod hardware;
+mod part;
 pub mod search;
 mod tiers;
 mod topo_xml;
@@ -24,6 +26,7 @@ pub mod topology;
 pub use self::communicator::CommOptions;
 pub use self::dump::DumpError;
 pub use self::error::ClusterError;
+pub use self::part::{GraphPart, PARTS};
 pub use self::tiers::TIERS;
 pub use crate::nccl::host::{CpuArch, CpuVendor};
 
@@ -73,6 +76,10 @@ pub struct TierFrom {
 
 fn whole() -> f64 {
     1.0
+}
+
+fn fat_tree() -> TopologyClass {
+    TopologyClass::FatTree
 }
 
 /// The GPU of a cluster.
@@ -161,6 +168,9 @@ pub enum InterLink {
 pub struct Inter {
     /// Technology.
     pub link: InterLink,
+    /// How the network is wired.
+    #[serde(default = "fat_tree")]
+    pub class: TopologyClass,
     /// NICs per node.
     pub nics: u32,
     /// Nominal GB/s of one NIC, one way.
@@ -190,6 +200,9 @@ pub struct GraphSet {
     pub single: Option<Graphs>,
     /// On several nodes.
     pub multi: Option<Graphs>,
+    /// Where a communicator uses a part of each node, by how many ranks; ascending.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub part: Vec<GraphPart>,
 }
 
 /// What `calibrate` may change: factors on the model's constants for this cluster.

@@ -125,6 +125,141 @@ sections! {
         weather: WeathersEntry,
         /// How far real bandwidths are from a cluster file's.
         bandwidth: BandwidthEntry,
+        /// How networks are wired, by class; a fat tree is neutral.
+        wiring: WiringsEntry,
+        /// What runs beside a call.
+        around: AroundEntry,
+        /// What only transfers between pairs of ranks have.
+        transfer: TransferEntry,
+        /// What only switches that aggregate have.
+        aggregation: AggregationEntry,
+    }
+    /// How a class of networks carries what algorithms send, beside a fat tree.
+    WiringEntry => Wiring {
+        /// Latency of a hop to a ring's neighbour, relative to a fat tree's.
+        ring_hop: Scalar,
+        /// Share of a node's bandwidth that rings keep.
+        ring_share: Scalar,
+        /// Hops that an edge of a tree takes beyond a fat tree's.
+        tree_hops: Scalar,
+        /// Such hops more for each unit of the square root of the nodes.
+        tree_growth: Scalar,
+        /// µs of such a hop.
+        hop: Scalar,
+        /// Share of a node's bandwidth that trees keep.
+        tree_share: Scalar,
+        /// Share of a node's bandwidth that all-to-all traffic keeps.
+        alltoall_share: Scalar,
+    }
+    /// The classes of networks that are not fat trees.
+    WiringsEntry => Wirings {
+        /// Servers forward for each other.
+        bcube: WiringEntry,
+        /// A random graph of switches.
+        jellyfish: WiringEntry,
+        /// A grid that wraps around.
+        torus: WiringEntry,
+        /// Boards joined by row and column switches.
+        hammingmesh: WiringEntry,
+        /// Optical circuits, set per job.
+        sip_ocs: WiringEntry,
+        /// Direct links computed for one job.
+        topoopt: WiringEntry,
+        /// Several of these.
+        mixed: WiringEntry,
+    }
+    /// What runs beside a call.
+    AroundEntry => Around {
+        /// Others on the same GPU.
+        sharing: SharingEntry,
+        /// Communicators of the same job on the same node.
+        siblings: SiblingsEntry,
+        /// Classes of coflows.
+        priority: PriorityEntry,
+        /// Compute kernels on the same GPU.
+        compute: ComputeEntry,
+        /// Libraries other than NCCL.
+        library: LibrariesEntry,
+    }
+    /// Others on the same GPU.
+    SharingEntry => Sharing {
+        /// Share of a channel's rate left beside others under MPS.
+        mps_rate: Scalar,
+        /// A launch through the MPS server, relative to a direct one.
+        mps_launch: Scalar,
+        /// Share of a GPU's memory bandwidth and cache that a MIG slice has.
+        mig_share: Scalar,
+        /// µs that a launch or a hop waits for the GPU's turn under time slicing.
+        slice_wait: Scalar,
+        /// Share of the time that a time-sliced rank has the GPU.
+        slice_share: Scalar,
+    }
+    /// Communicators of the same job on the same node.
+    SiblingsEntry => Siblings {
+        /// What each sibling takes of a rank's CPU, relative to the rank's own work.
+        host: Scalar,
+    }
+    /// Classes of coflows.
+    PriorityEntry => Priority {
+        /// Share of others' load that the first class sees.
+        first: Scalar,
+        /// Others' load as the last class sees it, relative to its share.
+        last: Scalar,
+    }
+    /// Compute kernels on the same GPU.
+    ComputeEntry => Compute {
+        /// Share of a channel's rate left beside compute.
+        rate: Triple,
+        /// Most that the tail of a wave adds to compute when channels take SMs.
+        tail: Scalar,
+        /// Share of the SMs at which half of that is reached.
+        tail_half: Scalar,
+    }
+    /// A library beside NCCL.
+    LibraryEntry => Library {
+        /// Launches and hops, relative to NCCL's.
+        latency: Scalar,
+        /// Bandwidth inside a node, relative to NCCL's.
+        node: Scalar,
+        /// Bandwidth between nodes, relative to NCCL's.
+        network: Scalar,
+    }
+    /// Libraries other than NCCL.
+    LibrariesEntry => Libraries {
+        /// MPI.
+        mpi: LibraryEntry,
+        /// Gloo.
+        gloo: LibraryEntry,
+        /// MSCCL.
+        msccl: LibraryEntry,
+        /// SCCL.
+        sccl: LibraryEntry,
+        /// TACCL.
+        taccl: LibraryEntry,
+        /// Any other.
+        other: LibraryEntry,
+    }
+    /// What only transfers between pairs of ranks have.
+    TransferEntry => Transfer {
+        /// A launch, relative to a collective's.
+        launch: Scalar,
+        /// Share of a hop's latency that each further peer adds.
+        peer: Scalar,
+        /// Bytes that one channel carries before another is added.
+        part: Scalar,
+        /// Channels to one peer at most.
+        peer_channels: Scalar,
+        /// Share of a link's bandwidth that pairs reach.
+        share: Scalar,
+        /// What the busiest rank of an uneven all-to-all sends, relative to the mean.
+        skew: Scalar,
+    }
+    /// What only switches that aggregate have.
+    AggregationEntry => Aggregation {
+        /// µs that a packet stays in the switch, and the host needs to make and take it.
+        start: Scalar,
+        /// MB that the switch's pool holds of one job.
+        pool: Scalar,
     }
     /// What holds for every collective.
     CallEntry => Call {

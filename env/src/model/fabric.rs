@@ -4,13 +4,19 @@
 //! a few multiplications. Bandwidths are bytes per µs inside the model.
 
 use crate::cluster::{Cluster, Inter};
-use crate::model::constants::{Arch, Call, Collnet, Constants, Hop, Nvls, Pat, Rooted, Tree};
+use crate::model::constants::{
+    Aggregation, Arch, Call, Collnet, Constants, Hop, Nvls, Pat, Rooted, Transfer, Tree,
+};
+use crate::model::wiring::Ways;
 use crate::world::Conditions;
 
 /// Bytes per µs in one GB/s.
 const PER_MICRO: f64 = 1e3;
 /// Wire bytes per payload byte: LL sends a flag with every word, LL128 one with every 120 bytes.
 pub const WIRE: [f64; 3] = [2.0, 128.0 / 120.0, 1.0];
+
+/// Most of a network that others take from a call of a low class.
+const MOST_LOAD: f64 = 0.95;
 
 /// How a communicator's ranks are connected, with every constant resolved.
 #[derive(Debug, Clone, Copy)]
@@ -33,6 +39,18 @@ pub struct Fabric {
     pub host_bandwidth: f64,
     /// Proxy threads that share a node's channels.
     pub lanes: f64,
+    /// NICs per node.
+    pub nics: f64,
+    /// Share of the node's NICs that this communicator's ranks drive.
+    pub nic_share: f64,
+    /// What a call sees of others' load, relative to its share.
+    pub load_weight: f64,
+    /// µs that every hop waits for its GPU's turn.
+    pub wait: f64,
+    /// Share of the network's bandwidth that all-to-all traffic keeps.
+    pub alltoall_share: f64,
+    /// How the network carries rings and trees, where it is no fat tree.
+    pub ways: Option<Ways>,
     /// A hop inside the node.
     pub intra: Hop,
     /// A hop between nodes.
@@ -59,6 +77,10 @@ pub struct Fabric {
     pub collnet: Collnet,
     /// What only broadcast and reduce have.
     pub rooted: Rooted,
+    /// What only transfers between pairs of ranks have.
+    pub transfer: Transfer,
+    /// What only switches that aggregate have.
+    pub aggregation: Aggregation,
 }
 
 impl Fabric {
@@ -78,7 +100,13 @@ impl Fabric {
             shaped_bandwidth: f64::INFINITY,
             host_bandwidth: f64::INFINITY,
             lanes: 1.0,
-            intra: slowed(constants.hop.intra(cluster.intra.link), calibration.intra_latency),
+            nics: 1.0,
+            nic_share: 1.0,
+            load_weight: 1.0,
+            wait: 0.0,
+            alltoall_share: 1.0,
+            ways: None,
+            intra: constants.hop.intra(cluster.intra.link).slowed(calibration.intra_latency),
             inter: constants.hop.infiniband,
             ring_detour: 0.0,
             tree_detour: 0.0,
@@ -91,6 +119,8 @@ impl Fabric {
             pat: constants.pat,
             collnet: constants.collnet,
             rooted: if nodes > 1 { constants.rooted.network } else { constants.rooted.node },
+            transfer: constants.transfer,
+            aggregation: constants.aggregation,
         };
         fabric.arch.channel_rate =
             fabric.arch.channel_rate.map(|rate| rate * PER_MICRO * calibration.channel_rate);
@@ -103,7 +133,7 @@ impl Fabric {
     }
 
     /// Scales what a call pays before its first step; `shown` is what back-to-back calls do not hide.
-    fn start_with(&mut self, factor: f64, shown: f64) {
+    pub(super) fn start_with(&mut self, factor: f64, shown: f64) {
         self.call.launch = self.call.launch.map(|us| us * factor * shown);
         self.nvls.start *= factor;
         self.rooted.broadcast = self.rooted.broadcast.map(|us| us * factor);
@@ -121,14 +151,16 @@ impl Fabric {
                 *alpha = (whole - serial).max(0.0);
             }
         }
-        self.inter = slowed(&self.inter, calibration.inter_latency);
+        self.inter = self.inter.slowed(calibration.inter_latency);
         for alpha in &mut self.inter.alpha {
             *alpha += inter.propagation;
         }
         let reached = PER_MICRO * calibration.inter_bandwidth * constants.bandwidth.inter;
-        self.lanes = f64::from(inter.nics.max(1)).min(self.local);
+        self.nics = f64::from(inter.nics.max(1));
+        self.nic_share = self.driven(cluster.gpus_per_node);
+        self.lanes = self.nics.min(self.local);
         let bandwidth = if inter.shaped { &mut self.shaped_bandwidth } else { &mut self.inter_bandwidth };
-        *bandwidth = inter.bandwidth * reached;
+        *bandwidth = inter.bandwidth * reached * self.nic_share;
         self.host_bandwidth = self.inter.ceiling * self.local * reached;
         for level in cluster.tiers.iter().filter(|level| f64::from(level.nodes) <= self.nodes) {
             let group = f64::from(level.nodes.max(2) - 1);
@@ -138,12 +170,27 @@ impl Fabric {
             self.inter_bandwidth *= level.bandwidth_share;
             self.shaped_bandwidth *= level.bandwidth_share;
         }
+        if let Some(wiring) = constants.wiring.of(inter.class) {
+            self.wire(wiring);
+        }
+    }
+
+    /// Share of the NICs that this many ranks of a node drive: the whole node all of them, a part of it
+    /// those beside its GPUs, of which each has at least one.
+    fn driven(&self, gpus_per_node: u32) -> f64 {
+        let gpus = f64::from(gpus_per_node.max(1));
+        if self.local >= gpus {
+            return 1.0;
+        }
+        (self.local * (self.nics / gpus).max(1.0) / self.nics).min(1.0)
     }
 
     /// The same fabric in these conditions.
     pub fn under(&self, conditions: &Conditions) -> Self {
         let mut fabric = *self;
-        let left = (1.0 - conditions.load) * conditions.nics * conditions.bandwidth * conditions.speed;
+        // A low class sees more than its share, but never a network without anything left.
+        let load = (conditions.load * self.load_weight).min(conditions.load.max(MOST_LOAD));
+        let left = (1.0 - load) * conditions.nics * conditions.bandwidth * conditions.speed;
         fabric.inter_bandwidth *= left;
         fabric.shaped_bandwidth *= left;
         fabric.intra_bandwidth *= conditions.speed;
@@ -159,13 +206,15 @@ impl Fabric {
     }
 }
 
-/// A hop whose latencies take `factor` times as long.
-fn slowed(hop: &Hop, factor: f64) -> Hop {
-    Hop {
-        alpha: hop.alpha.map(|us| us * factor),
-        serial: hop.serial.map(|us| us * factor),
-        rendezvous: hop.rendezvous * factor,
-        ..*hop
+impl Hop {
+    /// A hop whose latencies take `factor` times as long.
+    pub(super) fn slowed(&self, factor: f64) -> Hop {
+        Hop {
+            alpha: self.alpha.map(|us| us * factor),
+            serial: self.serial.map(|us| us * factor),
+            rendezvous: self.rendezvous * factor,
+            ..*self
+        }
     }
 }
 

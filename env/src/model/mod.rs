@@ -5,6 +5,7 @@
 //! when bytes grow at fixed channels and chunk, nor when a link gets slower: every formula is a sum of
 //! terms that grow in both.
 
+mod aggregation;
 pub mod constants;
 pub mod fabric;
 mod network;
@@ -12,13 +13,17 @@ mod nvls;
 mod ring;
 mod rooted;
 mod step;
+mod surroundings;
+mod transfer;
 mod tree;
+mod wiring;
 
 use dynamiccl_spec::{Algorithm, Collective, Pair};
 
 use crate::nccl::{Communicator, Realised};
 pub use constants::{Constants, ConstantsError, ConstantsFile};
 pub use fabric::Fabric;
+pub use surroundings::{Surroundings, compute_stretch};
 
 /// One call with every knob as NCCL realises it.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -35,13 +40,15 @@ pub struct Call {
     pub threads: u32,
     /// Payload bytes per step and channel.
     pub chunk_bytes: u64,
+    /// Calls that share this one's launch; 1 where it is launched by itself.
+    pub pipelined: u32,
 }
 
 impl Call {
     /// The call that a realised choice of knobs is.
     pub fn of(collective: Collective, bytes: u64, realised: &Realised) -> Self {
         let Realised { pair, channels, threads, chunk_bytes, .. } = *realised;
-        Call { collective, bytes, pair, channels, threads, chunk_bytes }
+        Call { collective, bytes, pair, channels, threads, chunk_bytes, pipelined: 1 }
     }
 
     /// The call that NCCL makes of a forced pair, with as many channels as asked for or its own count.
@@ -55,13 +62,21 @@ impl Call {
         let (own, threads) = communicator.channels_threads(pair, bytes);
         let limit = communicator.channel_limit(pair).max(1);
         let launch = communicator.launch(collective, pair, bytes, channels.unwrap_or(own).clamp(1, limit));
-        Call { collective, bytes, pair, channels: launch.channels, threads, chunk_bytes: launch.chunk_bytes }
+        let (channels, chunk_bytes) = (launch.channels, launch.chunk_bytes);
+        Call { collective, bytes, pair, channels, threads, chunk_bytes, pipelined: 1 }
     }
 }
 
 impl Fabric {
     /// The µs of a call; always finite and positive.
     pub fn time(&self, call: &Call) -> f64 {
+        match &self.ways {
+            None => self.time_on_ways(call),
+            Some(ways) => self.along(ways, call.pair.algorithm).time_on_ways(call),
+        }
+    }
+
+    fn time_on_ways(&self, call: &Call) -> f64 {
         let lane = step::Lane::new(self, call);
         let micros = match (call.pair.algorithm, call.collective.is_rooted()) {
             (Algorithm::Ring, true) => rooted::time(self, call, &lane),
@@ -71,7 +86,20 @@ impl Fabric {
             (Algorithm::Pat, _) => network::pat(self, call, &lane),
             (Algorithm::CollnetDirect | Algorithm::CollnetChain, _) => network::collnet(self, call, &lane),
         };
+        let micros = if call.pipelined > 1 { micros - self.saved(call) } else { micros };
         micros.max(self.sent(call, &lane) / self.shaped_bandwidth)
+    }
+
+    /// What a call need not pay because others share its launch.
+    fn saved(&self, call: &Call) -> f64 {
+        let protocol = call.pair.protocol.id();
+        let start = match (call.pair.algorithm, call.collective) {
+            (Algorithm::Nvls | Algorithm::NvlsTree, _) => self.nvls.start,
+            (Algorithm::Ring, Collective::Broadcast) => self.rooted.broadcast[protocol],
+            (Algorithm::Ring, Collective::Reduce) => self.rooted.reduce[protocol],
+            _ => self.call.launch[protocol],
+        };
+        start * (1.0 - 1.0 / f64::from(call.pipelined))
     }
 
     /// Wire bytes that the busiest node sends.

@@ -85,6 +85,7 @@ impl Lane {
         let rendezvous = if bytes * self.wire > hop.eager { hop.rendezvous } else { 0.0 };
         let crowd = hop.incast * (self.channels / fabric.lanes - QUEUES).max(0.0);
         hop.alpha[self.protocol] + hop.serial[self.protocol] * queue + self.spread + data + rendezvous + crowd
+            + fabric.wait
     }
 
     /// Copying and sending `bytes`, which overlap but for a share of the quicker one's first slice.

@@ -21,6 +21,8 @@ const CHANNELS: usize = 7;
 const SIZES: usize = 41;
 /// Settings this many octaves of size apart are bimodal or not independently of each other.
 const MODE_OCTAVES: usize = 2;
+/// Such stretches of size.
+const MODES: usize = SIZES.div_ceil(MODE_OCTAVES);
 
 /// One draw of everything that the model does not know.
 #[derive(Debug, Clone, PartialEq)]
@@ -29,7 +31,7 @@ pub struct Field {
     shared: Vec<f32>,
     /// By collective, pair and size.
     own: Vec<f32>,
-    /// By pair, channels and size: share of calls that are slow.
+    /// By pair, channels and stretch of size: share of calls that are slow.
     slow_share: Vec<f32>,
     /// How much slower the slow mode is.
     slow_factor: f64,
@@ -51,23 +53,21 @@ impl Field {
     pub fn draw(residual: &Residual, rng: &mut ChaCha8Rng) -> Self {
         let own_part = residual.own.clamp(0.0, 1.0);
         let amplitude = residual.spread * (1.0 - own_part).sqrt();
+        let keep = keeps(residual.size_octaves);
         let mut shared = Vec::with_capacity(PAIRS * CHANNELS * SIZES);
         for _ in 0..PAIRS {
-            shared.extend(surface(residual, amplitude, rng));
+            surface(residual, amplitude, rng, &mut shared);
         }
         let mut own = Vec::with_capacity(Collective::TUNED.len() * PAIRS * SIZES);
+        let own_amplitude = residual.spread * own_part.sqrt();
         for _ in 0..Collective::TUNED.len() * PAIRS {
-            own.extend(
-                line(keeps(residual.size_octaves), SIZES, rng)
-                    .map(|x| (x * residual.spread * own_part.sqrt()) as f32),
-            );
+            own.extend(line(keep, rng).map(|x| (x * own_amplitude) as f32));
         }
-        let slow_share =
-            (0..shared.len())
-                .map(|_| {
-                    if uniform(rng) < residual.bimodal_rate { (0.1 + 0.4 * uniform(rng)) as f32 } else { 0.0 }
-                })
-                .collect();
+        let mut slow = || match uniform(rng) < residual.bimodal_rate {
+            true => (0.1 + 0.4 * uniform(rng)) as f32,
+            false => 0.0,
+        };
+        let slow_share = (0..PAIRS * CHANNELS * MODES).map(|_| slow()).collect();
         Field { shared, own, slow_share, slow_factor: residual.bimodal_slow.max(1.0) }
     }
 
@@ -98,7 +98,8 @@ impl Field {
     }
 
     fn slow_share(&self, at: &Position) -> f64 {
-        f64::from(self.slow_share[at.cell - at.size % MODE_OCTAVES])
+        let stretch = (at.pair * CHANNELS + at.channel) * MODES + at.size / MODE_OCTAVES;
+        f64::from(self.slow_share[stretch])
     }
 }
 
@@ -133,41 +134,52 @@ impl Position {
 }
 
 /// One pair's residuals over channels and size: correlated along both, with cliffs along the size.
-fn surface(residual: &Residual, amplitude: f64, rng: &mut ChaCha8Rng) -> Vec<f32> {
-    let keep = keeps(residual.channel_octaves);
+fn surface(residual: &Residual, amplitude: f64, rng: &mut ChaCha8Rng, grid: &mut Vec<f32>) {
+    let (keep, keep_size) = (keeps(residual.channel_octaves), keeps(residual.size_octaves));
     let fresh = (1.0 - keep * keep).sqrt();
-    let mut row: Vec<f64> = line(keeps(residual.size_octaves), SIZES, rng).collect();
-    let cliff = cliff(residual, rng);
-    let mut grid = Vec::with_capacity(CHANNELS * SIZES);
-    for _ in 0..CHANNELS {
-        grid.extend(row.iter().zip(&cliff).map(|(x, step)| (x * amplitude + step) as f32));
-        let step: Vec<f64> = line(keeps(residual.size_octaves), SIZES, rng).collect();
-        for (x, step) in row.iter_mut().zip(step) {
-            *x = *x * keep + step * fresh;
+    let mut row = line(keep_size, rng);
+    let cliff = Cliff::draw(residual, rng);
+    for channel in 0..CHANNELS {
+        grid.extend((0..SIZES).map(|size| (row[size] * amplitude + cliff.at(size)) as f32));
+        if channel + 1 < CHANNELS {
+            let step = line(keep_size, rng);
+            for (x, step) in row.iter_mut().zip(step) {
+                *x = *x * keep + step * fresh;
+            }
         }
     }
-    grid
 }
 
 /// A step at a random size, or none: protocols and transports switch at thresholds.
-fn cliff(residual: &Residual, rng: &mut ChaCha8Rng) -> Vec<f64> {
-    const FIRST: u32 = 10;
-    const LAST: u32 = 26;
-    let there = uniform(rng) < residual.cliff_rate;
-    let at = rng.random_range(FIRST..LAST) as usize;
-    let step = if there { normal(rng) * residual.cliff } else { 0.0 };
-    // Half below and half above, so that a cliff moves no average.
-    (0..SIZES).map(|s| if s < at { -step / 2.0 } else { step / 2.0 }).collect()
+struct Cliff {
+    from: usize,
+    step: f64,
 }
 
-/// Unit-variance noise in which neighbours share `keep`.
-fn line(keep: f64, len: usize, rng: &mut ChaCha8Rng) -> impl Iterator<Item = f64> {
+impl Cliff {
+    fn draw(residual: &Residual, rng: &mut ChaCha8Rng) -> Self {
+        const FIRST: u32 = 10;
+        const LAST: u32 = 26;
+        let there = uniform(rng) < residual.cliff_rate;
+        let from = rng.random_range(FIRST..LAST) as usize;
+        Cliff { from, step: if there { normal(rng) * residual.cliff } else { 0.0 } }
+    }
+
+    /// Half below and half above, so that a cliff moves no average.
+    fn at(&self, size: usize) -> f64 {
+        if size < self.from { -self.step / 2.0 } else { self.step / 2.0 }
+    }
+}
+
+/// Unit-variance noise over the sizes in which neighbours share `keep`.
+fn line(keep: f64, rng: &mut ChaCha8Rng) -> [f64; SIZES] {
     let fresh = (1.0 - keep * keep).sqrt();
     let mut x = normal(rng);
-    (0..len).map(move |_| {
-        let now = x;
-        x = x * keep + normal(rng) * fresh;
-        now
+    std::array::from_fn(|at| {
+        if at > 0 {
+            x = x * keep + normal(rng) * fresh;
+        }
+        x
     })
 }
 

@@ -9,6 +9,8 @@ pub mod draw;
 mod field;
 mod weather;
 
+use std::sync::{Arc, OnceLock};
+
 use crate::cluster::{Cluster, InterLink};
 use crate::model::constants::{Constants, ConstantsFile, Residual, Weather};
 use draw::{Stream, generator, log_uniform};
@@ -29,19 +31,21 @@ enum Crossing {
 pub struct World {
     seed: Option<u64>,
     constants: Constants,
+    /// By crossing; drawn when first asked for.
+    fields: [OnceLock<Arc<Field>>; 3],
 }
 
 impl World {
     /// The world in which every constant has its value and the model knows everything.
     pub fn nominal(constants: &ConstantsFile) -> Self {
-        World { seed: None, constants: constants.nominal() }
+        World { seed: None, constants: constants.nominal(), fields: Default::default() }
     }
 
     /// The world of a seed.
     pub fn draw(constants: &ConstantsFile, seed: u64) -> Self {
         let mut rng = generator(seed, Stream::Constants);
         let constants = constants.draw(|range| log_uniform(&mut rng, range));
-        World { seed: Some(seed), constants }
+        World { seed: Some(seed), constants, fields: Default::default() }
     }
 
     /// The seed, if it is not the nominal world.
@@ -54,15 +58,19 @@ impl World {
         &self.constants
     }
 
-    /// What the model does not know about a communicator; nothing in the nominal world.
-    pub fn field(&self, cluster: &Cluster, nodes: u32) -> Option<Field> {
+    /// What the model does not know about a communicator; nothing in the nominal world. Communicators that
+    /// cross the same kind of network share it.
+    pub fn field(&self, cluster: &Cluster, nodes: u32) -> Option<Arc<Field>> {
+        let seed = self.seed?;
+        let crossing = Crossing::of(cluster, nodes);
         let residuals = &self.constants.residual;
-        let residual: &Residual = match Crossing::of(cluster, nodes) {
+        let residual: &Residual = match crossing {
             Crossing::Node => &residuals.node,
             Crossing::Rdma => &residuals.rdma,
             Crossing::Socket => &residuals.socket,
         };
-        Some(Field::draw(residual, &mut generator(self.seed?, Stream::Field)))
+        let draw = || Arc::new(Field::draw(residual, &mut generator(seed, Stream::Field)));
+        Some(Arc::clone(self.fields[crossing as usize].get_or_init(draw)))
     }
 
     /// The weather of a communicator; calm and without noise in the nominal world.

@@ -2,7 +2,7 @@
 
 use dynamiccl_env::cluster::hardware::{Hardware, NvFabric};
 use dynamiccl_env::cluster::search::Span;
-use dynamiccl_env::cluster::{Cluster, CpuArch, CpuVendor};
+use dynamiccl_env::cluster::{Cluster, CpuArch, CpuVendor, GraphPart, PARTS};
 use dynamiccl_env::nccl::graph::PathType;
 
 /// Grace: an ARM host, its GPU on a chip-to-chip link, NICs on its root ports.
@@ -97,4 +97,58 @@ fn every_shipped_graph_is_found_again() {
         }
     }
     assert!(compared >= 39, "only {compared} graph sets compared");
+}
+
+/// A node of any size is searched by its first GPUs, so that larger domains need not be described anew.
+fn searched_part(name: &str, ranks_per_node: u32) -> Option<GraphPart> {
+    let cluster = Cluster::load(name).expect(name);
+    let found = GraphPart::search(&hardware(name)?.topology(), ranks_per_node);
+    let multi = found.multi.filter(|_| cluster.graphs.multi.is_some());
+    Some(GraphPart { multi, ..found }).filter(|part| part.single.is_some() || part.multi.is_some())
+}
+
+/// The parts that a cluster's file should have.
+fn expected_parts(name: &str) -> Vec<GraphPart> {
+    let whole = Cluster::load(name).expect(name).gpus_per_node;
+    PARTS.iter().filter(|&&ranks| ranks < whole).filter_map(|&ranks| searched_part(name, ranks)).collect()
+}
+
+#[test]
+fn every_part_of_a_node_is_found_again() {
+    let mut compared = 0;
+    for name in Cluster::names().filter(|name| hardware(name).is_some()) {
+        let shipped = Cluster::load(name).expect(name).graphs.part;
+        assert_eq!(shipped, expected_parts(name), "{name}");
+        compared += shipped.len();
+    }
+    assert!(compared >= 50, "only {compared} parts compared");
+}
+
+#[test]
+#[ignore]
+fn write_parts() {
+    for name in Cluster::names().filter(|name| hardware(name).is_some()) {
+        let started = std::time::Instant::now();
+        let text: String = expected_parts(name).iter().map(block).collect();
+        let path = format!("{}/clusters/{name}.toml", env!("CARGO_MANIFEST_DIR"));
+        let file = std::fs::read_to_string(&path).unwrap();
+        let file = file.split("\n[[graphs.part]]").next().unwrap().trim_end().to_owned();
+        std::fs::write(&path, format!("{file}\n{text}")).unwrap();
+        println!("{name} {:?}", started.elapsed());
+    }
+}
+
+fn block(part: &GraphPart) -> String {
+    let mut text = format!("\n[[graphs.part]]\nranks_per_node = {}\n", part.ranks_per_node);
+    for (name, graphs) in [("single", part.single), ("multi", part.multi)] {
+        let Some(g) = graphs else { continue };
+        let all = [("ring", Some(g.ring)), ("tree", Some(g.tree)), ("nvls", g.nvls), ("collnet_chain", g.collnet_chain), ("collnet_direct", g.collnet_direct)];
+        let lines: Vec<String> = all.iter().filter_map(|(name, graph)| graph.map(|g| {
+            let same = if g.same_channels { ", same_channels = true" } else { "" };
+            let latency = if g.latency_inter > 0.0 { format!(", latency_inter = {:?}", g.latency_inter) } else { String::new() };
+            format!("{name} = {{ channels = {}, bw_intra = {:?}, bw_inter = {:?}, type_intra = {:?}, type_inter = {:?}, pattern = {}{same}{latency} }}\n", g.channels, g.bw_intra, g.bw_inter, g.type_intra.name(), g.type_inter.name(), g.pattern)
+        })).collect();
+        text += &format!("\n[graphs.part.{name}]\n{}", lines.concat());
+    }
+    text
 }

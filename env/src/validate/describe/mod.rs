@@ -9,6 +9,8 @@ mod products;
 
 use std::collections::HashMap;
 
+use dynamiccl_spec::TopologyClass;
+
 use crate::cluster::hardware::{Hardware, NvFabric};
 use crate::cluster::search::Span;
 use crate::cluster::{
@@ -166,6 +168,7 @@ fn cluster(
         let share = if n.link == InterLink::Tcp { SOCKET_SHARE } else { RDMA_SHARE };
         Inter {
             link: n.link,
+            class: TopologyClass::FatTree,
             nics,
             nic_rate: n.gbits / 8.0 / f64::from(nics),
             bandwidth: n.gbits / 8.0 * share,
@@ -189,6 +192,7 @@ fn cluster(
             source: "NCCL's search on a machine described by the table's words".to_owned(),
             single: (!several).then_some(graphs),
             multi: several.then_some(graphs),
+            part: Vec::new(),
         },
         calibration: Calibration::default(),
     }
