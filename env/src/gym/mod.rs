@@ -35,6 +35,8 @@ pub struct Observation {
     pub context: Box<[f32]>,
     /// The call before and what was measured of it: for the LSTM.
     pub history: Box<[f32]>,
+    /// What only a critic may see, while training: the hidden truth of the moment.
+    pub privileged: Box<[f32]>,
     /// Which choices of each head are legal, as bits by index.
     pub mask: [u32; HEADS],
     /// Whether there is anything to decide: more than one choice, in a call that reaches a tuner.
@@ -47,6 +49,7 @@ impl Observation {
         Observation {
             context: vec![0.0; spaces.context_width()].into(),
             history: vec![0.0; spaces.history_width()].into(),
+            privileged: vec![0.0; spaces.privileged_width()].into(),
             mask: [0; HEADS],
             decides: false,
         }

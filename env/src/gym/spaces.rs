@@ -15,6 +15,8 @@ pub struct Spaces {
     pub context: Vec<FeatureSpace>,
     /// What a history row holds, in order.
     pub history: Vec<FeatureSpace>,
+    /// What only a critic may see, in order.
+    pub privileged: Vec<FeatureSpace>,
     /// What can be chosen, in the order of decisions; at most [`HEADS`] of them.
     pub heads: Vec<HeadSpace>,
 }
@@ -43,7 +45,7 @@ pub struct HeadSpace {
 
 impl Spaces {
     /// The spaces of NCCL's knobs, shared by simulator, traces and live NCCL.
-    pub fn of_knobs(id: &str) -> Self {
+    pub fn of_knobs(id: &str, privileged: Vec<FeatureSpace>) -> Self {
         let of = |history: bool| {
             let part = move |feature: &&dynamiccl_spec::features::Feature| {
                 (feature.part == Part::History) == history
@@ -54,17 +56,22 @@ impl Spaces {
             name: head.name().to_owned(),
             labels: (0..head.size()).filter_map(|index| head.label(index)).collect(),
         });
-        Spaces { id: id.to_owned(), context: of(false), history: of(true), heads: heads.collect() }
+        Spaces { id: id.to_owned(), context: of(false), history: of(true), privileged, heads: heads.collect() }
     }
 
     /// Numbers in a context.
     pub fn context_width(&self) -> usize {
-        self.context.iter().map(|feature| feature.width).sum()
+        width(&self.context)
     }
 
     /// Numbers in a history row.
     pub fn history_width(&self) -> usize {
-        self.history.iter().map(|feature| feature.width).sum()
+        width(&self.history)
+    }
+
+    /// Numbers that only a critic may see.
+    pub fn privileged_width(&self) -> usize {
+        width(&self.privileged)
     }
 
     /// An error that names the first choice that a mask forbids.
@@ -86,7 +93,16 @@ impl Spaces {
     }
 }
 
+fn width(features: &[FeatureSpace]) -> usize {
+    features.iter().map(|feature| feature.width).sum()
+}
+
 impl FeatureSpace {
+    /// One number between 0 and 1, or between -1 and 1 where it has a sign.
+    pub fn scalar(name: &str, low: f32) -> Self {
+        FeatureSpace { name: name.to_owned(), width: 1, low, high: 1.0 }
+    }
+
     fn of(feature: &dynamiccl_spec::features::Feature) -> Self {
         let [low, high] = feature.range();
         FeatureSpace { name: feature.name.to_owned(), width: feature.width(), low, high }

@@ -30,7 +30,7 @@ impl Job {
         let source = source(stage, &cluster, nodes, rng)?;
         let setting = setting(&stage.file.regime, nodes, rng);
         let hidden = &stage.file.hidden;
-        let shown = shown(&source, hidden, rng);
+        let shown = shown(hidden, rng);
         let [least, most] = hidden.staleness;
         let every = rng.random_range(least..=most);
         let feedback_every = (uniform(rng) >= hidden.feedback).then_some(every);
@@ -80,9 +80,13 @@ fn source(
         let pipeline_stage = rng.random_range(0..layout.pp) as u8;
         match iteration(&recipe, pipeline_stage, true, flops_per_us(cluster.gpu.sm)) {
             Ok(program) if program.calls.is_empty() => refused = format!("{layout} makes no call"),
-            Ok(_) => {
-                let (recipe, iterations) = (Box::new(recipe), workload.iterations);
-                return Ok(Source::Training { recipe, stage: pipeline_stage, iterations });
+            Ok(program) => {
+                return Ok(Source::Training {
+                    recipe: Box::new(recipe),
+                    stage: pipeline_stage,
+                    iterations: workload.iterations,
+                    program: Arc::new(program),
+                });
             }
             Err(error) => refused = error.to_string(),
         }
@@ -124,13 +128,8 @@ fn setting(regime: &Regime, nodes: u32, rng: &mut ChaCha8Rng) -> Setting {
     }
 }
 
-fn shown(source: &Source, hidden: &Hidden, rng: &mut ChaCha8Rng) -> Shown {
+fn shown(hidden: &Hidden, rng: &mut ChaCha8Rng) -> Shown {
     let nothing = uniform(rng) < hidden.context;
-    let blocks = [(); 4].map(|()| uniform(rng) >= hidden.block);
-    // Nobody writes a deployment file for a benchmark.
-    if nothing || matches!(source, Source::Benchmark) {
-        return Shown::NOTHING;
-    }
-    let [topology, workload, scheduler, llm] = blocks;
-    Shown { topology, workload, scheduler, llm }
+    let [topology, workload, scheduler, llm] = [(); 4].map(|()| uniform(rng) >= hidden.block);
+    if nothing { Shown::NOTHING } else { Shown { topology, workload, scheduler, llm } }
 }

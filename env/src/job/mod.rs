@@ -19,6 +19,7 @@ use crate::cluster::Cluster;
 use crate::nccl::Version;
 pub use compute::flops_per_us;
 pub use context::Shown;
+pub(crate) use source::benchmark_run;
 pub use source::{Source, Traced};
 
 /// One job on one machine.

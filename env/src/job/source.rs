@@ -6,7 +6,7 @@ use dynamiccl_spec::{Collective, Parallelism, Role};
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 
-use crate::workload::{Group, Phase, Placement, Planned, Recipe};
+use crate::workload::{Group, Phase, Placement, Planned, Program, Recipe};
 
 /// Smallest and largest size of a benchmark, as powers of two.
 const BENCHMARK_OCTAVES: [u32; 2] = [10, 30];
@@ -24,6 +24,8 @@ pub enum Source {
         stage: u8,
         /// Iterations until it is done.
         iterations: u32,
+        /// One iteration of it, with synchronisation at its end.
+        program: Arc<Program>,
     },
     /// Any collective in any size over all ranks, in runs of equal calls.
     Benchmark,

@@ -16,7 +16,7 @@ use crate::model::constants::{Constants, ConstantsFile, Residual, Weather};
 use draw::{Stream, generator, log_uniform};
 
 pub use field::{Field, Modes};
-pub use weather::{Conditions, Luck, WeatherState};
+pub use weather::{Climate, Conditions, Luck, WeatherState};
 
 /// What a communicator crosses, as far as noise and residuals differ by it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -13,6 +13,8 @@ use crate::world::field::Modes;
 
 const SECOND: f64 = 1e6;
 const HOUR: f64 = 3600.0 * SECOND;
+/// The most of a network that others take.
+const MOST_LOAD: f64 = 0.9;
 
 /// The state of the machine around a call.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -56,6 +58,19 @@ impl Luck {
     }
 }
 
+/// How much rougher than usual a machine's weather is; 1 everywhere is as usual.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Climate {
+    /// Factor on jitter.
+    pub jitter: f64,
+    /// Factor on how often ranks straggle.
+    pub stragglers: f64,
+    /// Factor on other people's traffic.
+    pub load: f64,
+    /// Factor on drift.
+    pub drift: f64,
+}
+
 /// A machine's weather over the life of a job.
 #[derive(Debug, Clone)]
 pub struct WeatherState {
@@ -85,6 +100,35 @@ impl WeatherState {
             state.toggle_load();
         }
         state
+    }
+
+    /// The same weather in this climate.
+    pub fn in_climate(mut self, climate: &Climate) -> Self {
+        self.constants.jitter *= climate.jitter;
+        self.constants.straggler_rate *= climate.stragglers;
+        self.constants.load *= climate.load;
+        self.constants.drift *= climate.drift;
+        self.conditions.load = (self.conditions.load * climate.load).min(MOST_LOAD);
+        self
+    }
+
+    /// A rank begins to straggle now.
+    pub fn strike_straggler(&mut self) {
+        self.conditions.speed = self.constants.straggler_speed.clamp(0.1, 1.0);
+        self.straggler_left = exponential(&mut self.rng, self.constants.straggler_dwell * SECOND);
+    }
+
+    /// A NIC fails now: the next call stalls, and those after it have one NIC less for a while.
+    pub fn strike_fault(&mut self) {
+        // The last NIC has nobody to hand its channels to: it comes back after the stall.
+        self.conditions.nics = ((self.nics - 1.0) / self.nics).max(1.0 / self.nics);
+        self.conditions.stall = self.constants.fault_stall * SECOND;
+        self.fault_left = exponential(&mut self.rng, self.constants.fault_dwell * SECOND);
+    }
+
+    /// The conditions of the moment.
+    pub fn conditions(&self) -> &Conditions {
+        &self.conditions
     }
 
     /// The conditions after this many µs more.
@@ -121,16 +165,15 @@ impl WeatherState {
     fn toggle_load(&mut self) {
         let away = self.conditions.load > 0.0;
         self.conditions.load =
-            if away { 0.0 } else { (self.constants.load * beta_2_5(&mut self.rng) * 3.5).min(0.9) };
+            if away { 0.0 } else { (self.constants.load * beta_2_5(&mut self.rng) * 3.5).min(MOST_LOAD) };
     }
 
     fn advance_straggler(&mut self, micros: f64) {
         self.straggler_left -= micros;
         if self.straggler_left <= 0.0 {
-            let hit = uniform(&mut self.rng) < self.constants.straggler_rate * micros / HOUR;
-            self.conditions.speed = if hit { self.constants.straggler_speed.clamp(0.1, 1.0) } else { 1.0 };
-            if hit {
-                self.straggler_left = exponential(&mut self.rng, self.constants.straggler_dwell * SECOND);
+            self.conditions.speed = 1.0;
+            if uniform(&mut self.rng) < self.constants.straggler_rate * micros / HOUR {
+                self.strike_straggler();
             }
         }
     }
@@ -138,13 +181,9 @@ impl WeatherState {
     fn advance_fault(&mut self, micros: f64) {
         self.fault_left -= micros;
         if self.fault_left <= 0.0 {
-            let hit = uniform(&mut self.rng) < self.constants.fault_rate * micros / HOUR;
-            // The last NIC has nobody to hand its channels to: it comes back after the stall.
-            self.conditions.nics =
-                if hit { ((self.nics - 1.0) / self.nics).max(1.0 / self.nics) } else { 1.0 };
-            if hit {
-                self.conditions.stall = self.constants.fault_stall * SECOND;
-                self.fault_left = exponential(&mut self.rng, self.constants.fault_dwell * SECOND);
+            self.conditions.nics = 1.0;
+            if uniform(&mut self.rng) < self.constants.fault_rate * micros / HOUR {
+                self.strike_fault();
             }
         }
     }

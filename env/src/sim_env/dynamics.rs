@@ -1,0 +1,147 @@
+//! What moves while a job runs, beside the weather: own congestion, the loss, who waits for whom.
+
+use dynamiccl_spec::math::exp;
+use dynamiccl_spec::{Environment, FaultTolerance, SyncMode};
+
+use crate::world::{Climate, Conditions};
+
+/// µs in which queues drain and senders recover (assumed: a few round trips of congestion control).
+const RECOVERY: f64 = 2000.0;
+/// Flows into one NIC that meet without harm.
+const CALM_FLOWS: f64 = 2.0;
+/// Flows beyond those at which a NIC's queues are full.
+const FULL_FLOWS: f64 = 16.0;
+/// How much longer hops take through full queues.
+const QUEUED_HOP: f64 = 0.5;
+
+/// Queues that own channels have filled, 0 to 1.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Congestion(f64);
+
+impl Congestion {
+    /// How full queues are.
+    pub fn level(self) -> f64 {
+        self.0
+    }
+
+    /// What a call with this many flows per NIC leaves behind after `busy` µs, and `idle` µs later.
+    pub fn after(&mut self, flows: f64, busy: f64, idle: f64) {
+        let pressure = ((flows - CALM_FLOWS) / FULL_FLOWS).clamp(0.0, 1.0);
+        let keeps = exp(-busy / RECOVERY);
+        self.0 = (self.0 * keeps + pressure * (1.0 - keeps)) * exp(-idle / RECOVERY);
+    }
+
+    /// The conditions as a call meets them behind those queues; `share` of the network can be clogged.
+    pub fn upon(self, conditions: &Conditions, share: f64) -> Conditions {
+        if self.0 <= 0.0 || share <= 0.0 {
+            return *conditions;
+        }
+        Conditions {
+            load: 1.0 - (1.0 - conditions.load) * (1.0 - share * self.0),
+            latency: conditions.latency * (1.0 + QUEUED_HOP * self.0 * share),
+            ..*conditions
+        }
+    }
+}
+
+/// A synthetic loss: falls fast, then slowly, with every iteration that reaches all replicas.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Loss {
+    updates: f64,
+    value: f64,
+}
+
+impl Loss {
+    /// The loss of an untrained model of some size.
+    pub fn new() -> Self {
+        Loss { updates: 0.0, value: Self::at(0.0) }
+    }
+
+    fn at(updates: f64) -> f64 {
+        const FLOOR: f64 = 1.8;
+        const SPAN: f64 = 9.0;
+        FLOOR + SPAN / (1.0 + updates).sqrt()
+    }
+
+    /// How far the loss moves with this many more updates.
+    pub fn advance(&mut self, updates: f64) -> f64 {
+        self.updates += updates;
+        let before = std::mem::replace(&mut self.value, Self::at(self.updates));
+        self.value - before
+    }
+}
+
+/// How much of a straggler's delay reaches the others.
+pub(super) fn waiting_share(sync: SyncMode) -> f64 {
+    match sync {
+        SyncMode::Unknown | SyncMode::Bsp | SyncMode::Local => 1.0,
+        SyncMode::Hybrid => 0.7,
+        SyncMode::Decentralised => 0.6,
+        SyncMode::Stale => 0.5,
+        SyncMode::Async => 0.2,
+    }
+}
+
+/// The share of a fault's stall that is left where others step in.
+pub(super) fn stall_share(tolerance: FaultTolerance, template: bool) -> f64 {
+    let share = match tolerance {
+        FaultTolerance::Unknown | FaultTolerance::None => 1.0,
+        FaultTolerance::Oobleck => 0.3,
+        FaultTolerance::Swarm => 0.2,
+        FaultTolerance::Ftar => 0.1,
+    };
+    if template { share * 0.5 } else { share }
+}
+
+/// How much rougher the weather is outside of datacentres (directions documented, sizes assumed).
+pub(super) fn climate(environment: Environment) -> Climate {
+    let (jitter, stragglers, load) = match environment {
+        Environment::Unknown | Environment::Datacentre => (1.0, 1.0, 1.0),
+        Environment::Edge => (1.8, 3.0, 1.3),
+        Environment::Federated => (2.5, 8.0, 1.5),
+    };
+    Climate { jitter, stragglers, load, drift: 1.0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn many_channels_fill_queues_and_time_drains_them() {
+        let mut congestion = Congestion::default();
+        congestion.after(2.0, 1e4, 0.0);
+        assert_eq!(congestion.level(), 0.0);
+        congestion.after(32.0, 1e4, 0.0);
+        let full = congestion.level();
+        assert!(full > 0.9);
+        congestion.after(1.0, 100.0, 1e4);
+        assert!(congestion.level() < 0.01 * full);
+    }
+
+    #[test]
+    fn queues_leave_less_network_and_longer_hops() {
+        let calm = Conditions::CALM;
+        let behind = Congestion(0.8).upon(&calm, 0.25);
+        assert!((behind.load - 0.2).abs() < 1e-12 && behind.latency > 1.0);
+        assert_eq!(Congestion(0.8).upon(&calm, 0.0), calm);
+    }
+
+    #[test]
+    fn the_loss_falls_ever_slower() {
+        let mut loss = Loss::new();
+        let steps: Vec<f64> = (0..20).map(|_| loss.advance(1.0)).collect();
+        assert!(steps.iter().all(|step| *step < 0.0));
+        assert!(steps.windows(2).all(|two| two[1] > two[0]));
+        assert_eq!(loss.advance(0.0), 0.0);
+    }
+
+    #[test]
+    fn who_waits_less_and_who_recovers_sooner() {
+        use SyncMode::*;
+        assert!([Bsp, Hybrid, Stale, Async].map(waiting_share).is_sorted_by(|a, b| a > b));
+        use FaultTolerance as Ft;
+        assert!([Ft::None, Ft::Oobleck, Ft::Swarm, Ft::Ftar].map(|ft| stall_share(ft, false)).is_sorted_by(|a, b| a > b));
+        assert!(stall_share(Ft::Oobleck, true) < stall_share(Ft::Oobleck, false));
+    }
+}

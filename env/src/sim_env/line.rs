@@ -1,0 +1,191 @@
+//! One communicator of a running job: what NCCL would do on it and what that takes.
+
+use dynamiccl_spec::features::{CallContext, Encoder};
+use dynamiccl_spec::{
+    Collective, CostTable, Gated, Gates, JobContext, Knobs, Overrides, Pair, Path, Role, Workload,
+};
+
+use crate::cluster::{Cluster, ClusterError, CommOptions};
+use crate::job::Job;
+use crate::model::{Call, Fabric, Surroundings};
+use crate::nccl::Realised;
+use crate::sim::{Setting, Simulator};
+use crate::trigger::Ran;
+use crate::workload::{Group, Placement, Planned};
+use crate::world::{Conditions, World};
+
+/// Size octaves that are kept apart when knobs are compared with the last ones.
+const OCTAVES: usize = 48;
+
+/// A communicator of a running job.
+#[derive(Debug)]
+pub(super) struct Line {
+    /// The group it serves; none in a trace.
+    pub group: Option<Group>,
+    /// Its tier.
+    pub tier: u8,
+    /// Whether it crosses the network.
+    pub crosses: bool,
+    /// Channels of one rank that meet at one NIC, for each that a call launches.
+    pub flows: f64,
+    simulator: Simulator,
+    /// Its links when the rank waits for the call, and when compute runs beside it.
+    fabrics: [Fabric; 2],
+    load_weights: [f64; 8],
+    gates: Gates,
+    place: Placement,
+    context: JobContext,
+    encoder: Encoder,
+    last: Vec<Ran>,
+    kinds: [Option<u32>; Collective::ALL.len()],
+}
+
+/// What is worked out about a call before it is decided.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Question {
+    pub collective: Collective,
+    pub bytes: u64,
+    pub pipelined: u32,
+    pub beside: bool,
+    pub table: CostTable,
+    pub gated: Gated,
+}
+
+impl Line {
+    pub fn new(
+        job: &Job,
+        cluster: &Cluster,
+        place: Placement,
+        group: Option<Group>,
+        workload: &Workload,
+        world: &World,
+    ) -> Result<Line, ClusterError> {
+        let setting = &job.setting;
+        let options = CommOptions {
+            ranks_per_node: Some(place.ranks_per_node),
+            sharp: false,
+            version: setting.version,
+            overrides: setting.overrides.clone(),
+        };
+        let simulator = Simulator::new(cluster, place.nodes, &options, world)?;
+        let around = &world.constants().around;
+        let amid = |beside_compute| {
+            let Placement { siblings, .. } = place;
+            let (sharing, library, priority) = (setting.sharing, setting.library, None);
+            let surroundings = Surroundings { sharing, library, siblings, priority, beside_compute };
+            simulator.fabric().amid(&surroundings, around)
+        };
+        let fabrics = [amid(false), amid(true)];
+        let role = group.map_or(Role::Unknown, Group::role);
+        let truth = Job { shown: crate::job::Shown::ALL, ..job.clone() }.context(&place, role, workload);
+        let gates = Gates::new(&truth.topology, setting.deterministic, setting.overrides.clone());
+        let context = job.context(&place, role, workload);
+        let nics = cluster.inter.as_ref().map_or(1, |inter| inter.nics.max(1));
+        Ok(Line {
+            group,
+            tier: cluster.tier(place.nodes),
+            crosses: place.nodes > 1,
+            flows: f64::from(place.siblings) / f64::from(nics),
+            fabrics,
+            load_weights: std::array::from_fn(|class| around.priority.weight(class as u8)),
+            gates,
+            place,
+            encoder: Encoder::new(&context),
+            context,
+            last: vec![Ran::default(); Collective::TUNED.len() * OCTAVES],
+            kinds: [None; Collective::ALL.len()],
+            simulator,
+        })
+    }
+
+    /// What NCCL says about a call, and what the gates leave of it.
+    pub fn question(&self, planned: &Planned) -> Question {
+        let Planned { collective, bytes, pipelined, .. } = *planned;
+        let table = if collective.is_tuned() {
+            self.simulator.communicator().cost_table(collective, bytes, pipelined)
+        } else {
+            CostTable::default()
+        };
+        let gated = self.gates.narrow(collective, &table);
+        Question { collective, bytes, pipelined, beside: planned.beside > 0.0, table, gated }
+    }
+
+    /// Sets what the policy is told of a call. Returns whether anything changed.
+    pub fn tell(&mut self, job: &Job, planned: &Planned, workload: &Workload, anew: bool) {
+        let shown = job.shown.scheduler;
+        let priority = shown.then_some(planned.priority);
+        let role = if shown { planned.role } else { Role::Unknown };
+        if anew {
+            self.context = job.context(&self.place, role, workload);
+        }
+        let scheduler = &mut self.context.scheduler;
+        if anew || (scheduler.priority, scheduler.role) != (priority, role) {
+            (scheduler.priority, scheduler.role) = (priority, role);
+            self.encoder = Encoder::new(&self.context);
+        }
+    }
+
+    /// Writes the context of a call.
+    pub fn encode(&self, question: &Question, out: &mut [f32]) {
+        let Question { collective, bytes, pipelined, table, gated, .. } = *question;
+        let call = CallContext { collective, bytes, pipelined, table, pairs: gated.mask.pairs() };
+        self.encoder.context(&call, out.try_into().expect("as wide as the spaces say"));
+    }
+
+    /// The links as a call of this class meets them in these conditions.
+    pub fn fabric(&mut self, question: &Question, priority: u8, conditions: &Conditions) -> Fabric {
+        let fabric = &mut self.fabrics[usize::from(question.beside)];
+        fabric.load_weight = self.load_weights[usize::from(priority.min(7))];
+        fabric.under(conditions)
+    }
+
+    /// What NCCL makes of these knobs, and its true time on these links.
+    pub fn setting(&self, question: &Question, knobs: Knobs, fabric: &Fabric) -> Option<Setting> {
+        let Question { collective, bytes, ref table, .. } = *question;
+        let realised = self.simulator.communicator().realise(collective, bytes, table, &knobs)?;
+        let micros = match knobs.path {
+            Path::InNetwork => fabric.in_network(bytes),
+            Path::Nccl | Path::Synthesised => None,
+        };
+        let micros = micros.unwrap_or_else(|| self.nccl_micros(question, &realised, fabric));
+        Some(Setting { knobs, realised, micros })
+    }
+
+    fn nccl_micros(&self, question: &Question, realised: &Realised, fabric: &Fabric) -> f64 {
+        let call = Call {
+            pipelined: question.pipelined,
+            ..Call::of(question.collective, question.bytes, realised)
+        };
+        self.simulator.micros_of(fabric, &call)
+    }
+
+    /// The µs that luck makes of a call.
+    pub fn measured(&self, question: &Question, setting: &Setting, luck: &crate::world::Luck) -> f64 {
+        luck.apply(setting.micros, self.simulator.modes(question.bytes, &setting.realised))
+    }
+
+    /// Remembers what ran in a kind of call; whether it differs from the last time.
+    pub fn switched(&mut self, question: &Question, ran: Ran) -> bool {
+        let octave = (question.bytes.max(1).ilog2() as usize).min(OCTAVES - 1);
+        let last = &mut self.last[question.collective.id() * OCTAVES + octave];
+        let before = std::mem::replace(last, ran);
+        before != Ran::default() && before != ran
+    }
+
+    /// Calls since the last one of this kind, as of call number `now`.
+    pub fn since(&mut self, collective: Collective, now: u32) -> Option<u32> {
+        let before = self.kinds[collective.id()].replace(now);
+        before.map(|before| now - before)
+    }
+
+    /// NCCL's pick among what the gates leave.
+    pub fn own(question: &Question) -> Option<Pair> {
+        question.gated.own
+    }
+}
+
+/// Whether the user has fixed anything.
+#[allow(dead_code)]
+fn fixed(overrides: &Overrides) -> bool {
+    *overrides != Overrides::default()
+}
