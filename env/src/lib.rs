@@ -14,5 +14,6 @@ pub mod measure;
 pub mod model;
 pub mod nccl;
 pub mod sim;
+pub mod trigger;
 pub mod validate;
 pub mod world;
