@@ -14,6 +14,7 @@ pub mod measure;
 pub mod model;
 pub mod nccl;
 pub mod sim;
+pub mod trigger;
 pub mod validate;
 pub mod workload;
 pub mod world;
