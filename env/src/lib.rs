@@ -8,12 +8,16 @@
 
 pub mod calibrate;
 pub mod cluster;
+pub mod curriculum;
 pub mod gym;
+pub mod job;
 pub mod least_squares;
 pub mod measure;
 pub mod model;
 pub mod nccl;
+pub mod reward;
 pub mod sim;
+pub mod sim_env;
 pub mod trigger;
 pub mod validate;
 pub mod workload;

@@ -5,7 +5,9 @@
 
 use std::sync::Arc;
 
-use dynamiccl_spec::{ChannelChoice, ChunkChoice, Collective, CostTable, Knobs, Pair, ThreadChoice};
+use dynamiccl_spec::{
+    ChannelChoice, Choice, ChunkChoice, Collective, CostTable, Head, Knobs, Mask, Pair, ThreadChoice,
+};
 
 use crate::cluster::{Cluster, ClusterError, CommOptions};
 use crate::model::{Call, Fabric};
@@ -136,6 +138,21 @@ fn knobs_of(pair: Pair) -> impl Iterator<Item = Knobs> {
                 chunk,
                 threads,
                 ..Knobs::with_pair(pair, channels)
+            })
+        })
+    })
+}
+
+/// The knobs that a mask allows.
+pub(crate) fn knobs_in(mask: &Mask) -> impl Iterator<Item = Knobs> + '_ {
+    let each = |head| mask.indices(head).map(|index| index as u8);
+    each(Head::Path).flat_map(move |path| {
+        each(Head::Pair).flat_map(move |pair| {
+            each(Head::Threads).flat_map(move |threads| {
+                each(Head::Chunk).flat_map(move |chunk| {
+                    each(Head::Channels)
+                        .filter_map(move |channels| Choice([path, pair, channels, chunk, threads]).knobs())
+                })
             })
         })
     })

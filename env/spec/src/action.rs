@@ -124,6 +124,9 @@ impl Mask {
         all_of(Head::Threads),
     ]);
 
+    /// Nothing to choose: the first value of every head.
+    pub const FIRST: Mask = Mask([1; HEADS]);
+
     /// The bits of a head.
     pub const fn bits(&self, head: Head) -> u32 {
         self.0[head as usize]
@@ -143,6 +146,21 @@ impl Mask {
     /// The same with these pairs.
     pub const fn with_pairs(self, pairs: PairMask) -> Self {
         self.with(Head::Pair, pairs.bits())
+    }
+
+    /// The pairs that may be chosen.
+    pub const fn pairs(&self) -> PairMask {
+        PairMask::from_bits(self.bits(Head::Pair))
+    }
+
+    /// The bits of every head.
+    pub const fn all_bits(&self) -> [u32; HEADS] {
+        self.0
+    }
+
+    /// Whether there is anything to choose.
+    pub fn decides(&self) -> bool {
+        self.0.iter().any(|bits| bits.count_ones() > 1)
     }
 
     /// Whether a value of a head may be chosen.

@@ -75,6 +75,11 @@ impl PairMask {
     /// Every pair.
     pub const ALL: PairMask = PairMask((1 << PAIRS) - 1);
 
+    /// The set of these bits.
+    pub const fn from_bits(bits: u32) -> Self {
+        PairMask(bits & PairMask::ALL.0)
+    }
+
     /// This set and one pair more.
     pub const fn with(self, pair: Pair) -> Self {
         PairMask(self.0 | 1 << pair.index())

@@ -27,6 +27,13 @@ impl Cluster {
         Ok(Communicator::new(&self.comm_spec(nodes, options)?))
     }
 
+    /// Whether NCCL could make a communicator of this many nodes with this many ranks in each.
+    pub fn hosts(&self, nodes: u32, ranks_per_node: u32) -> bool {
+        let span = if nodes == 1 { Span::One } else { Span::Several };
+        let fits = nodes > 0 && (1..=self.gpus_per_node).contains(&ranks_per_node);
+        fits && nodes * ranks_per_node > 1 && self.graphs.graphs(span, ranks_per_node).is_some()
+    }
+
     fn comm_spec(&self, nodes: u32, options: &CommOptions) -> Result<CommSpec, ClusterError> {
         let ranks_per_node = options.ranks_per_node.unwrap_or(self.gpus_per_node);
         let refuse = |wanted: String, remedy: String| {

@@ -47,7 +47,13 @@ pub(super) fn stage(name: &str, file: &StageFile) -> Checked {
     }
     let [from, to] = hidden.staleness;
     let spell = format!("[{from}, {to}]");
-    require(name, "hidden.staleness", spell, 0 < from && from <= to, "give two counts from 1, smaller first")?;
+    require(
+        name,
+        "hidden.staleness",
+        spell,
+        0 < from && from <= to,
+        "give two counts from 1, smaller first",
+    )?;
     let replays = file.replay.share == 0.0 || !file.replay.stages.is_empty();
     require(name, "replay.stages", "[]", replays, "name the stages that stay, or give share = 0")?;
     numbers(name, file)
@@ -83,10 +89,9 @@ pub(super) fn nodes(name: &str, machines: &Machines, cluster: &Cluster) -> Check
     require(name, "clusters.weight", weight, weight.is_finite() && weight > 0.0, "give a number above 0")?;
     require(name, "clusters.nodes", "[]", !machines.nodes.is_empty(), "give at least one node count")?;
     for &nodes in &machines.nodes {
-        cluster.communicator(nodes, &CommOptions::default()).map_err(|error| CurriculumError::Cluster {
-            file: name.to_owned(),
-            error: Box::new(error),
-        })?;
+        cluster
+            .communicator(nodes, &CommOptions::default())
+            .map_err(|error| CurriculumError::Cluster { file: name.to_owned(), error: Box::new(error) })?;
     }
     Ok(())
 }

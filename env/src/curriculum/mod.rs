@@ -19,9 +19,7 @@ use crate::cluster::Cluster;
 use crate::workload::ModelShape;
 pub use error::CurriculumError;
 pub use mix::Mix;
-pub use stage::{
-    Dynamics, Hidden, Machines, Promotion, Regime, Replay, Stage, StageFile, Workloads,
-};
+pub use stage::{Dynamics, Hidden, Machines, Promotion, Regime, Replay, Stage, StageFile, Workloads};
 
 /// The curricula that come with the program.
 const BUILTIN: [(&str, &str); 5] = [
@@ -80,7 +78,8 @@ impl Curriculum {
         if row.stages.is_empty() {
             return Err(CurriculumError::value(name, "stages", "[]", "name at least one stage"));
         }
-        let stages = row.stages.iter().map(|part| load_stage(name, part).map(Arc::new)).collect::<Result<_, _>>()?;
+        let stages =
+            row.stages.iter().map(|part| load_stage(name, part).map(Arc::new)).collect::<Result<_, _>>()?;
         Ok(Curriculum { name: name.to_owned(), description: row.description, stages })
     }
 }
@@ -98,10 +97,8 @@ fn stage(name: &str, text: &str) -> Result<Stage, CurriculumError> {
     let file: StageFile = parse(name, text)?;
     check::stage(name, &file)?;
     let clusters = file.clusters.iter().map(|machines| {
-        let cluster = Cluster::load(&machines.name).map_err(|error| CurriculumError::Cluster {
-            file: name.to_owned(),
-            error: Box::new(error),
-        })?;
+        let cluster = Cluster::load(&machines.name)
+            .map_err(|error| CurriculumError::Cluster { file: name.to_owned(), error: Box::new(error) })?;
         check::nodes(name, machines, &cluster)?;
         Ok(Arc::new(cluster))
     });

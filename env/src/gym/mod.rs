@@ -4,12 +4,16 @@
 //! The simulator, recorded traces and live NCCL implement it, and whoever acts or checks knows nothing
 //! else of them. Observations go into memory that the caller owns, so that a step never allocates.
 
+mod random;
 mod spaces;
+mod vector;
 
 use dynamiccl_spec::action::HEADS;
 use thiserror::Error;
 
+pub use random::RandomActor;
 pub use spaces::{FeatureSpace, HeadSpace, Spaces};
+pub use vector::{Slot, VecEnv, VecStep, seed_of};
 
 /// A world that can be acted in.
 pub trait Env: Send {

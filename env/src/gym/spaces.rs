@@ -56,7 +56,13 @@ impl Spaces {
             name: head.name().to_owned(),
             labels: (0..head.size()).filter_map(|index| head.label(index)).collect(),
         });
-        Spaces { id: id.to_owned(), context: of(false), history: of(true), privileged, heads: heads.collect() }
+        Spaces {
+            id: id.to_owned(),
+            context: of(false),
+            history: of(true),
+            privileged,
+            heads: heads.collect(),
+        }
     }
 
     /// Numbers in a context.

@@ -45,7 +45,8 @@ impl Job {
         self.shown.of(&whole)
     }
 
-    fn topology(&self, place: &Placement) -> Topology {
+    /// Where a communicator that lies like this really is.
+    pub fn topology(&self, place: &Placement) -> Topology {
         let mix = self.cluster.tier_mix_of(place.nodes, place.ranks_per_node);
         Topology {
             ranks: place.nodes * place.ranks_per_node,

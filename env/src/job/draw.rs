@@ -9,7 +9,7 @@ use rand_chacha::ChaCha8Rng;
 use super::{Job, Setting, Shown, Source, flops_per_us, layout};
 use crate::cluster::Cluster;
 use crate::curriculum::{CurriculumError, Hidden, Regime, Stage};
-use crate::workload::{Recipe, iteration};
+use crate::workload::{Group, Layout, Recipe, iteration};
 use crate::world::draw::uniform;
 
 /// Draws after which a stage is said to allow no job.
@@ -75,7 +75,8 @@ fn source(
         let name = workload.models.draw(rng);
         let Some(model) = stage.models.iter().find(|model| model.name == *name) else { continue };
         let kind = *workload.parallelism.draw(rng);
-        let Some(layout) = layout::draw(kind, model, ranks, gpus, rng) else { continue };
+        let layout = layout::draw(kind, model, ranks, gpus, rng);
+        let Some(layout) = layout.filter(|layout| fits(cluster, layout)) else { continue };
         let recipe = recipe(stage, Recipe::new((**model).clone(), layout), rng);
         let pipeline_stage = rng.random_range(0..layout.pp) as u8;
         match iteration(&recipe, pipeline_stage, true, flops_per_us(cluster.gpu.sm)) {
@@ -93,6 +94,14 @@ fn source(
     }
     let why = format!("{nodes} nodes of {}: {refused}", cluster.name);
     Err(CurriculumError::NoJob { file: stage.name.clone(), why })
+}
+
+/// Whether every group of a layout can have a communicator on this cluster.
+fn fits(cluster: &Cluster, layout: &Layout) -> bool {
+    Group::ALL.into_iter().filter(|&group| layout.size(group) > 1).all(|group| {
+        let place = layout.placement(group, cluster.gpus_per_node);
+        cluster.hosts(place.nodes, place.ranks_per_node)
+    })
 }
 
 fn recipe(stage: &Stage, mut recipe: Recipe, rng: &mut ChaCha8Rng) -> Recipe {

@@ -11,9 +11,7 @@ mod source;
 
 use std::sync::Arc;
 
-use dynamiccl_spec::{
-    CclLibrary, Environment, FaultTolerance, GpuSharing, Overrides, TopologyClass,
-};
+use dynamiccl_spec::{CclLibrary, Environment, FaultTolerance, GpuSharing, Overrides, TopologyClass};
 
 use crate::cluster::Cluster;
 use crate::nccl::Version;

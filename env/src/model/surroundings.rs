@@ -113,7 +113,7 @@ impl Fabric {
 
 impl Priority {
     /// What a class sees of others' load, relative to its share.
-    fn weight(&self, class: u8) -> f64 {
+    pub fn weight(&self, class: u8) -> f64 {
         let part = f64::from(class.min(PRIORITY_MAX)) / f64::from(PRIORITY_MAX);
         self.last.max(1.0) * (1.0 - part) + self.first.min(1.0) * part
     }

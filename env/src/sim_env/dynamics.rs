@@ -141,7 +141,11 @@ mod tests {
         use SyncMode::*;
         assert!([Bsp, Hybrid, Stale, Async].map(waiting_share).is_sorted_by(|a, b| a > b));
         use FaultTolerance as Ft;
-        assert!([Ft::None, Ft::Oobleck, Ft::Swarm, Ft::Ftar].map(|ft| stall_share(ft, false)).is_sorted_by(|a, b| a > b));
+        assert!(
+            [Ft::None, Ft::Oobleck, Ft::Swarm, Ft::Ftar]
+                .map(|ft| stall_share(ft, false))
+                .is_sorted_by(|a, b| a > b)
+        );
         assert!(stall_share(Ft::Oobleck, true) < stall_share(Ft::Oobleck, false));
     }
 }

@@ -1,9 +1,7 @@
 //! One communicator of a running job: what NCCL would do on it and what that takes.
 
 use dynamiccl_spec::features::{CallContext, Encoder};
-use dynamiccl_spec::{
-    Collective, CostTable, Gated, Gates, JobContext, Knobs, Overrides, Pair, Path, Role, Workload,
-};
+use dynamiccl_spec::{Collective, CostTable, Gated, Gates, JobContext, Knobs, Path, Role, Workload};
 
 use crate::cluster::{Cluster, ClusterError, CommOptions};
 use crate::job::Job;
@@ -12,7 +10,7 @@ use crate::nccl::Realised;
 use crate::sim::{Setting, Simulator};
 use crate::trigger::Ran;
 use crate::workload::{Group, Placement, Planned};
-use crate::world::{Conditions, World};
+use crate::world::{Conditions, Luck, World};
 
 /// Size octaves that are kept apart when knobs are compared with the last ones.
 const OCTAVES: usize = 48;
@@ -20,8 +18,6 @@ const OCTAVES: usize = 48;
 /// A communicator of a running job.
 #[derive(Debug)]
 pub(super) struct Line {
-    /// The group it serves; none in a trace.
-    pub group: Option<Group>,
     /// Its tier.
     pub tier: u8,
     /// Whether it crosses the network.
@@ -77,12 +73,12 @@ impl Line {
         };
         let fabrics = [amid(false), amid(true)];
         let role = group.map_or(Role::Unknown, Group::role);
-        let truth = Job { shown: crate::job::Shown::ALL, ..job.clone() }.context(&place, role, workload);
-        let gates = Gates::new(&truth.topology, setting.deterministic, setting.overrides.clone());
+        // A gate holds whether or not anybody has told the policy.
+        let topology = job.topology(&place);
+        let gates = Gates::new(&topology, setting.deterministic, setting.overrides.clone());
         let context = job.context(&place, role, workload);
         let nics = cluster.inter.as_ref().map_or(1, |inter| inter.nics.max(1));
         Ok(Line {
-            group,
             tier: cluster.tier(place.nodes),
             crosses: place.nodes > 1,
             flows: f64::from(place.siblings) / f64::from(nics),
@@ -110,7 +106,7 @@ impl Line {
         Question { collective, bytes, pipelined, beside: planned.beside > 0.0, table, gated }
     }
 
-    /// Sets what the policy is told of a call. Returns whether anything changed.
+    /// Sets what the policy is told of a call; `anew` where the job itself has changed.
     pub fn tell(&mut self, job: &Job, planned: &Planned, workload: &Workload, anew: bool) {
         let shown = job.shown.scheduler;
         let priority = shown.then_some(planned.priority);
@@ -141,8 +137,8 @@ impl Line {
 
     /// What NCCL makes of these knobs, and its true time on these links.
     pub fn setting(&self, question: &Question, knobs: Knobs, fabric: &Fabric) -> Option<Setting> {
-        let Question { collective, bytes, ref table, .. } = *question;
-        let realised = self.simulator.communicator().realise(collective, bytes, table, &knobs)?;
+        let Question { collective, bytes, .. } = *question;
+        let realised = self.simulator.communicator().realise(collective, bytes, &question.table, &knobs)?;
         let micros = match knobs.path {
             Path::InNetwork => fabric.in_network(bytes),
             Path::Nccl | Path::Synthesised => None,
@@ -152,15 +148,18 @@ impl Line {
     }
 
     fn nccl_micros(&self, question: &Question, realised: &Realised, fabric: &Fabric) -> f64 {
-        let call = Call {
-            pipelined: question.pipelined,
-            ..Call::of(question.collective, question.bytes, realised)
-        };
+        let call =
+            Call { pipelined: question.pipelined, ..Call::of(question.collective, question.bytes, realised) };
         self.simulator.micros_of(fabric, &call)
     }
 
+    /// The µs of a call that NCCL does not tune.
+    pub fn transfer(&self, question: &Question, fabric: &Fabric) -> f64 {
+        fabric.transfer(question.collective, question.bytes)
+    }
+
     /// The µs that luck makes of a call.
-    pub fn measured(&self, question: &Question, setting: &Setting, luck: &crate::world::Luck) -> f64 {
+    pub fn measured(&self, question: &Question, setting: &Setting, luck: &Luck) -> f64 {
         luck.apply(setting.micros, self.simulator.modes(question.bytes, &setting.realised))
     }
 
@@ -177,15 +176,4 @@ impl Line {
         let before = self.kinds[collective.id()].replace(now);
         before.map(|before| now - before)
     }
-
-    /// NCCL's pick among what the gates leave.
-    pub fn own(question: &Question) -> Option<Pair> {
-        question.gated.own
-    }
-}
-
-/// Whether the user has fixed anything.
-#[allow(dead_code)]
-fn fixed(overrides: &Overrides) -> bool {
-    *overrides != Overrides::default()
 }

@@ -142,7 +142,13 @@ fn block(part: &GraphPart) -> String {
     let mut text = format!("\n[[graphs.part]]\nranks_per_node = {}\n", part.ranks_per_node);
     for (name, graphs) in [("single", part.single), ("multi", part.multi)] {
         let Some(g) = graphs else { continue };
-        let all = [("ring", Some(g.ring)), ("tree", Some(g.tree)), ("nvls", g.nvls), ("collnet_chain", g.collnet_chain), ("collnet_direct", g.collnet_direct)];
+        let all = [
+            ("ring", Some(g.ring)),
+            ("tree", Some(g.tree)),
+            ("nvls", g.nvls),
+            ("collnet_chain", g.collnet_chain),
+            ("collnet_direct", g.collnet_direct),
+        ];
         let lines: Vec<String> = all.iter().filter_map(|(name, graph)| graph.map(|g| {
             let same = if g.same_channels { ", same_channels = true" } else { "" };
             let latency = if g.latency_inter > 0.0 { format!(", latency_inter = {:?}", g.latency_inter) } else { String::new() };

@@ -1,0 +1,141 @@
+//! Many environments side by side, in a fixed order whatever the number of threads.
+//!
+//! Each environment has its own random numbers, so how they are spread over threads changes nothing but
+//! the time. A shard is what one thread works on: whoever acts can act and step there for many steps
+//! without meeting the others.
+
+use std::thread;
+
+use crate::gym::{Action, Env, EnvError, Observation, Transition};
+
+/// Environments side by side.
+#[derive(Debug)]
+pub struct VecEnv<E: Env> {
+    slots: Vec<Slot<E>>,
+    threads: usize,
+}
+
+/// One environment with the room for what it shows.
+#[derive(Debug)]
+pub struct Slot<E: Env> {
+    env: E,
+    observation: Observation,
+    last: Observation,
+}
+
+/// A step of one of many environments.
+#[derive(Debug, Clone, PartialEq)]
+pub struct VecStep<I> {
+    /// What the step leads to.
+    pub transition: Transition<I>,
+    /// What the first info of the next episode says, where this step ended one.
+    pub begun: Option<I>,
+}
+
+impl<E: Env> Slot<E> {
+    /// What is seen now.
+    pub fn observation(&self) -> &Observation {
+        &self.observation
+    }
+
+    /// What was seen last of the episode that has just ended.
+    pub fn last_observation(&self) -> &Observation {
+        &self.last
+    }
+
+    /// The environment.
+    pub fn env(&mut self) -> &mut E {
+        &mut self.env
+    }
+
+    /// Starts the environment from a seed.
+    pub fn reset(&mut self, seed: u64) -> Result<E::Info, EnvError> {
+        self.env.reset(Some(seed), &mut self.observation)
+    }
+
+    /// Acts, and begins the next episode at once where this one ends.
+    pub fn step(&mut self, action: &Action) -> Result<VecStep<E::Info>, EnvError> {
+        let transition = self.env.step(action, &mut self.observation)?;
+        if !transition.terminated && !transition.truncated {
+            return Ok(VecStep { transition, begun: None });
+        }
+        self.last.clone_from(&self.observation);
+        let begun = Some(self.env.reset(None, &mut self.observation)?);
+        Ok(VecStep { transition, begun })
+    }
+}
+
+impl<E: Env> VecEnv<E> {
+    /// These environments, on this many threads.
+    pub fn new(envs: impl IntoIterator<Item = E>, threads: usize) -> Self {
+        let slot = |env: E| {
+            let observation = Observation::new(env.spaces());
+            Slot { last: observation.clone(), observation, env }
+        };
+        VecEnv { slots: envs.into_iter().map(slot).collect(), threads: threads.max(1) }
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.slots.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.slots.is_empty()
+    }
+
+    /// One of them.
+    pub fn slot(&self, index: usize) -> &Slot<E> {
+        &self.slots[index]
+    }
+
+    /// Starts all of them, each from a seed of its own.
+    pub fn reset(&mut self, seed: u64) -> Result<Vec<E::Info>, EnvError> {
+        let started = self.slots.iter_mut().enumerate();
+        started.map(|(index, slot)| slot.reset(seed_of(seed, index))).collect()
+    }
+
+    /// Acts once in each.
+    pub fn step(&mut self, actions: &[Action]) -> Result<Vec<VecStep<E::Info>>, EnvError>
+    where
+        E::Info: Send,
+    {
+        let shards = self.in_shards(|first, slots| {
+            let stepped = slots.iter_mut().zip(&actions[first..]).map(|(slot, action)| slot.step(action));
+            stepped.collect::<Result<Vec<_>, _>>()
+        });
+        shards.into_iter().collect::<Result<Vec<_>, _>>().map(|shards| shards.concat())
+    }
+
+    /// Lets every thread work on its own run of environments, beginning with number `first`; what they
+    /// return is in the order of the environments.
+    pub fn in_shards<R: Send>(&mut self, work: impl Fn(usize, &mut [Slot<E>]) -> R + Sync) -> Vec<R> {
+        let size = self.slots.len().div_ceil(self.threads).max(1);
+        let mut shards = self.slots.chunks_mut(size).enumerate();
+        if self.threads == 1 {
+            return shards.map(|(at, slots)| work(at * size, slots)).collect();
+        }
+        let work = &work;
+        thread::scope(|scope| {
+            // This thread takes the first shard itself.
+            let own = shards.next();
+            let others: Vec<_> =
+                shards.map(|(at, slots)| scope.spawn(move || work(at * size, slots))).collect();
+            let own = own.map(|(_, slots)| work(0, slots));
+            let joined = others.into_iter().map(|other| match other.join() {
+                Ok(result) => result,
+                Err(panic) => std::panic::resume_unwind(panic),
+            });
+            own.into_iter().chain(joined).collect()
+        })
+    }
+}
+
+/// A seed for one of many, unlike that of any other (splitmix64 over both numbers).
+pub fn seed_of(seed: u64, index: usize) -> u64 {
+    let mut x = seed ^ (index as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    x ^ (x >> 31)
+}

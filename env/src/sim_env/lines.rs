@@ -1,0 +1,75 @@
+//! The communicators of a job.
+
+use dynamiccl_spec::Workload;
+
+use super::line::Line;
+use crate::cluster::{Cluster, ClusterError};
+use crate::job::{Job, Source};
+use crate::workload::{Group, Placement};
+use crate::world::World;
+
+/// All communicators that one rank of a job calls on.
+#[derive(Debug)]
+pub(super) struct Lines {
+    /// The communicators.
+    pub all: Vec<Line>,
+    of_group: [Option<u8>; Group::ALL.len()],
+    /// Which of them have not been told yet that the job has changed.
+    stale: Vec<bool>,
+}
+
+/// The communicators of a job.
+pub(super) fn of_job(job: &Job, workload: &Workload, world: &World) -> Result<Lines, ClusterError> {
+    let wired = wired(job);
+    let cluster = wired.as_ref().unwrap_or(&job.cluster);
+    let mut lines = Lines { all: Vec::new(), of_group: [None; Group::ALL.len()], stale: Vec::new() };
+    let mut add = |place, group| -> Result<(), ClusterError> {
+        lines.all.push(Line::new(job, cluster, place, group, workload, world)?);
+        Ok(())
+    };
+    match &job.source {
+        Source::Training { recipe, .. } => {
+            let mut next = 0;
+            for group in Group::ALL.into_iter().filter(|&group| recipe.layout.size(group) > 1) {
+                add(recipe.layout.placement(group, job.cluster.gpus_per_node), Some(group))?;
+                lines.of_group[group as usize] = Some(next);
+                next += 1;
+            }
+        }
+        Source::Benchmark => {
+            let ranks_per_node = job.cluster.gpus_per_node;
+            add(Placement { nodes: job.nodes, ranks_per_node, siblings: 1 }, None)?;
+        }
+        Source::Trace(traced) => traced.placements.iter().try_for_each(|&place| add(place, None))?,
+    }
+    lines.stale = vec![false; lines.all.len()];
+    Ok(lines)
+}
+
+/// The cluster with the job's wiring, where it differs from the file's.
+fn wired(job: &Job) -> Option<Cluster> {
+    let inter = job.cluster.inter.as_ref()?;
+    if inter.class == job.setting.class {
+        return None;
+    }
+    let mut cluster = (*job.cluster).clone();
+    cluster.inter.as_mut()?.class = job.setting.class;
+    Some(cluster)
+}
+
+impl Lines {
+    /// The communicator of a group; none where the group is one rank.
+    pub fn of(&self, group: Group) -> Option<usize> {
+        self.of_group[group as usize].map(usize::from)
+    }
+
+    /// Sync mode or tau have changed: every communicator must be told.
+    pub fn job_changed(&mut self) {
+        self.stale.fill(true);
+    }
+
+    /// Whether a communicator must be told anew; it counts as told after that.
+    pub fn told_anew(&mut self, line: usize) -> bool {
+        std::mem::take(&mut self.stale[line])
+    }
+}

@@ -1,0 +1,157 @@
+//! The environment over the simulator: one episode is one job in one world.
+//!
+//! The agent decides each tuned call of a rank; what NCCL does not tune runs by itself and is only
+//! observed. Everything hidden (constants, field, weather, luck) comes from the episode's seed, so the
+//! same seed gives the same bits. A job replayed from a trace is the same environment with the calls
+//! given.
+
+mod dynamics;
+mod episode;
+mod info;
+mod line;
+mod lines;
+mod schedule;
+
+use std::sync::Arc;
+
+use dynamiccl_spec::Choice;
+use rand::RngExt;
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::SeedableRng;
+
+use crate::curriculum::Stage;
+use crate::gym::{Action, Env, EnvError, FeatureSpace, Observation, Spaces, Transition};
+use crate::job::Job;
+use crate::model::ConstantsFile;
+use crate::sim::Setting;
+use crate::world::draw::uniform;
+use episode::{Episode, Rules};
+pub use info::{Advice, CallReport, SimInfo};
+
+/// What only a critic sees, and the smallest value of each.
+const PRIVILEGED: [(&str, f32); 7] = [
+    ("load", 0.0),
+    ("slowest_rank", 0.0),
+    ("working_nics", 0.0),
+    ("latency_drift", 0.0),
+    ("bandwidth_drift", 0.0),
+    ("own_congestion", 0.0),
+    ("truth_over_prediction", -1.0),
+];
+
+/// The environment over the simulator.
+#[derive(Debug)]
+pub struct SimEnv {
+    spaces: Arc<Spaces>,
+    jobs: Jobs,
+    constants: Arc<ConstantsFile>,
+    rng: Option<ChaCha8Rng>,
+    episode: Option<Episode>,
+}
+
+/// Where jobs come from.
+#[derive(Debug, Clone)]
+enum Jobs {
+    Drawn(Arc<Stage>),
+    Fixed(Box<Job>, Box<Rules>),
+}
+
+impl SimEnv {
+    /// Jobs drawn from a stage.
+    pub fn new(stage: Arc<Stage>, constants: Arc<ConstantsFile>) -> Self {
+        Self::over(Jobs::Drawn(stage), constants, "sim-v1")
+    }
+
+    /// One job over and over, each time in another world; the stage says how it is judged.
+    pub fn of_job(job: Job, stage: &Stage, constants: Arc<ConstantsFile>) -> Self {
+        let rules = Rules { regime: None, ..rules(stage) };
+        let id = if matches!(job.source, crate::job::Source::Trace(_)) { "trace-v1" } else { "sim-v1" };
+        Self::over(Jobs::Fixed(Box::new(job), Box::new(rules)), constants, id)
+    }
+
+    fn over(jobs: Jobs, constants: Arc<ConstantsFile>, id: &str) -> Self {
+        let privileged = PRIVILEGED.iter().map(|(name, low)| FeatureSpace::scalar(name, *low));
+        let spaces = Arc::new(Spaces::of_knobs(id, privileged.collect()));
+        SimEnv { spaces, jobs, constants, rng: None, episode: None }
+    }
+
+    /// Every legal setting of the call that is observed now, with its true time in the exogenous state;
+    /// the first is NCCL's own. Costly: for oracles and evaluation, on request only.
+    pub fn settings(&mut self) -> Vec<Setting> {
+        self.episode.as_mut().map(Episode::settings).unwrap_or_default()
+    }
+
+    fn begin(&mut self) -> Result<Episode, EnvError> {
+        let rng = self.rng.as_mut().ok_or(EnvError::NoEpisode("the first reset needs a seed"))?;
+        let backend = |error: &dyn std::fmt::Display| EnvError::Backend(error.to_string());
+        let (job, rules) = match &self.jobs {
+            Jobs::Drawn(stage) => {
+                let stage = replayed(stage, rng);
+                (Job::draw(stage, rng).map_err(|error| backend(&error))?, rules(stage))
+            }
+            Jobs::Fixed(job, rules) => (Job { world: rng.random(), ..(**job).clone() }, (**rules).clone()),
+        };
+        let events = ChaCha8Rng::seed_from_u64(rng.random());
+        Episode::new(job, rules, &self.constants, events).map_err(|error| backend(&error))
+    }
+}
+
+/// The stage that an episode comes from: this one, or one of those that stay.
+fn replayed<'a>(stage: &'a Stage, rng: &mut ChaCha8Rng) -> &'a Stage {
+    let draw = uniform(rng);
+    let share = stage.file.replay.share;
+    if draw >= share || stage.replay.is_empty() {
+        return stage;
+    }
+    let at = (draw / share * stage.replay.len() as f64) as usize;
+    &stage.replay[at.min(stage.replay.len() - 1)]
+}
+
+fn rules(stage: &Stage) -> Rules {
+    let file = &stage.file;
+    Rules {
+        dynamics: file.dynamics,
+        weights: file.reward,
+        calls: file.workload.calls,
+        regime: Some(file.regime.clone()),
+    }
+}
+
+impl Env for SimEnv {
+    type Info = SimInfo;
+
+    fn spaces(&self) -> &Spaces {
+        &self.spaces
+    }
+
+    fn reset(&mut self, seed: Option<u64>, into: &mut Observation) -> Result<SimInfo, EnvError> {
+        if let Some(seed) = seed {
+            self.rng = Some(ChaCha8Rng::seed_from_u64(seed));
+        }
+        self.episode = None;
+        let mut episode = self.begin()?;
+        while episode.mask().is_none() {
+            episode = self.begin()?;
+        }
+        episode.observe(into);
+        Ok(self.episode.insert(episode).info(None))
+    }
+
+    fn step(&mut self, action: &Action, into: &mut Observation) -> Result<Transition<SimInfo>, EnvError> {
+        let Some(episode) = &mut self.episode else {
+            return Err(EnvError::NoEpisode("none has begun, or the last one has ended"));
+        };
+        let mask = episode.mask().ok_or(EnvError::NoEpisode("the job is done"))?;
+        if mask.refuses(&Choice(action.choice)).is_some() {
+            self.spaces.check(&mask.all_bits(), &action.choice)?;
+        }
+        let (ended, report) = episode.step(action);
+        episode.observe(into);
+        let info = episode.info(Some(report));
+        if ended.terminated || ended.truncated {
+            self.episode = None;
+        }
+        let episode::Ended { reward, terminated, truncated } = ended;
+        Ok(Transition { reward, terminated, truncated, info })
+    }
+}
