@@ -13,6 +13,8 @@ use crate::world::field::Modes;
 
 const SECOND: f64 = 1e6;
 const HOUR: f64 = 3600.0 * SECOND;
+/// µs after which drift moves.
+const DRIFT_STEP: f64 = 0.01 * SECOND;
 /// The most of a network that others take.
 const MOST_LOAD: f64 = 0.9;
 
@@ -81,6 +83,8 @@ pub struct WeatherState {
     load_left: f64,
     straggler_left: f64,
     fault_left: f64,
+    /// µs since drift has last moved.
+    undrifted: f64,
 }
 
 impl WeatherState {
@@ -95,6 +99,7 @@ impl WeatherState {
             load_left,
             straggler_left: 0.0,
             fault_left: 0.0,
+            undrifted: 0.0,
         };
         if uniform(&mut state.rng) < 0.5 {
             state.toggle_load();
@@ -138,9 +143,7 @@ impl WeatherState {
         self.advance_load(micros);
         self.advance_straggler(micros);
         self.advance_fault(micros);
-        let step = self.constants.drift * (micros / HOUR).sqrt();
-        self.conditions.latency = drifted(self.conditions.latency, step, &mut self.rng);
-        self.conditions.bandwidth = drifted(self.conditions.bandwidth, step, &mut self.rng).min(1.0);
+        self.advance_drift(micros);
         self.conditions
     }
 
@@ -152,6 +155,17 @@ impl WeatherState {
         let tail = exponential(&mut self.rng, 1.0 / self.constants.pause_shape.max(0.1));
         let pause = if hit { self.constants.pause * exp(tail.min(10.0)) } else { 0.0 };
         Luck { jitter, pause, mode: uniform(&mut self.rng) }
+    }
+
+    /// Drift is slow: it moves once in a while, by what has come together.
+    fn advance_drift(&mut self, micros: f64) {
+        self.undrifted += micros;
+        if self.undrifted < DRIFT_STEP {
+            return;
+        }
+        let step = self.constants.drift * (std::mem::take(&mut self.undrifted) / HOUR).sqrt();
+        self.conditions.latency = drifted(self.conditions.latency, step, &mut self.rng);
+        self.conditions.bandwidth = drifted(self.conditions.bandwidth, step, &mut self.rng).min(1.0);
     }
 
     fn advance_load(&mut self, micros: f64) {

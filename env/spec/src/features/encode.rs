@@ -140,17 +140,21 @@ fn write_call(ranks: u32, call: &CallContext, out: &mut Cursor<'_>) {
     let best = call.table.best().map_or(1.0, |(_, us)| f64::from(us).max(1e-3));
     let log_best = ln(best);
     out.unit(log_best * LOG2_E / LOG2_MICROS);
-    for &cost in call.table.0.as_flattened() {
+    let (costs, available) = out.rest().split_at_mut(PAIRS);
+    for (out, &cost) in costs.iter_mut().zip(call.table.0.as_flattened()) {
         let there = cost >= 0.0 && cost.is_finite();
-        out.unit(if there { (ln(f64::from(cost).max(1e-3)) - log_best) / RATIO } else { 1.0 });
+        let ratio = |cost: f32| (ln(f64::from(cost).max(1e-3)) - log_best) / RATIO;
+        *out = if there { unit(ratio(cost)) } else { 1.0 };
     }
-    (0..PAIRS).for_each(|index| out.push((call.pairs.bits() >> index & 1) as f32));
+    for (index, out) in available[..PAIRS].iter_mut().enumerate() {
+        *out = (call.pairs.bits() >> index & 1) as f32;
+    }
 }
 
 fn write_history(past: &PastCall, out: &mut Cursor<'_>) {
     for head in Head::ALL {
         let chosen = past.choice.map(|choice| choice.index(head));
-        (0..head.size()).for_each(|index| out.push(f32::from(chosen == Some(index))));
+        out.one_of(chosen.filter(|&index| index < head.size()), head.size());
     }
     out.unit(log2(f64::from(past.launched.max(1))) / 6.0);
     let calls = |since: Option<u32>| since.map_or(1.0, |n| log2(1.0 + f64::from(n)) / LOG2_CALLS);
@@ -163,6 +167,11 @@ fn write_history(past: &PastCall, out: &mut Cursor<'_>) {
     out.unit(feedback.error / RATIO);
     out.unit(feedback.congestion);
     out.unit(calls(past.since_feedback));
+}
+
+/// Within 0 and 1, and 0 for what is no number.
+fn unit(x: f64) -> f32 {
+    if x > 0.0 { x.min(1.0) as f32 } else { 0.0 }
 }
 
 /// Writes numbers one after the other. Whatever it is given, what it writes is finite and in range.
@@ -181,8 +190,13 @@ impl<'a> Cursor<'a> {
         self.at += 1;
     }
 
+    /// What has not been written yet.
+    fn rest(&mut self) -> &mut [f32] {
+        &mut self.out[self.at..]
+    }
+
     fn unit(&mut self, x: f64) {
-        self.push(if x > 0.0 { x.min(1.0) as f32 } else { 0.0 });
+        self.push(unit(x));
     }
 
     fn signed(&mut self, x: f64) {
@@ -190,8 +204,16 @@ impl<'a> Cursor<'a> {
     }
 
     fn word(&mut self, id: usize, len: usize) {
-        self.out[self.at..self.at + len].fill(0.0);
-        self.out[self.at + id.min(len - 1)] = 1.0;
+        self.one_of(Some(id.min(len - 1)), len);
+    }
+
+    /// 1 at this position of the next `len`, 0 at the others.
+    fn one_of(&mut self, position: Option<usize>, len: usize) {
+        let numbers = &mut self.out[self.at..self.at + len];
+        numbers.fill(0.0);
+        if let Some(position) = position {
+            numbers[position] = 1.0;
+        }
         self.at += len;
     }
 
