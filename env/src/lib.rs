@@ -13,6 +13,7 @@ pub mod measure;
 pub mod model;
 pub mod nccl;
 pub mod sim;
+pub mod trace;
 pub mod validate;
 pub mod workload;
 pub mod world;
