@@ -18,6 +18,7 @@ pub mod nccl;
 pub mod reward;
 pub mod sim;
 pub mod sim_env;
+pub mod trace;
 pub mod trigger;
 pub mod validate;
 pub mod workload;

@@ -7,6 +7,7 @@ mod compute;
 mod context;
 mod draw;
 mod layout;
+mod replay;
 mod source;
 
 use std::sync::Arc;
@@ -17,6 +18,7 @@ use crate::cluster::Cluster;
 use crate::nccl::Version;
 pub use compute::flops_per_us;
 pub use context::Shown;
+pub use replay::ReplayError;
 pub(crate) use source::benchmark_run;
 pub use source::{Source, Traced};
 

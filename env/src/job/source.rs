@@ -6,7 +6,7 @@ use dynamiccl_spec::{Collective, Parallelism, Role};
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 
-use crate::workload::{Group, Phase, Placement, Planned, Program, Recipe};
+use crate::workload::{Placement, Planned, Program, Recipe};
 
 /// Smallest and largest size of a benchmark, as powers of two.
 const BENCHMARK_OCTAVES: [u32; 2] = [10, 30];
@@ -58,21 +58,6 @@ pub(crate) fn benchmark_run(rng: &mut ChaCha8Rng, calls: &mut Vec<Planned>) {
     let [least, most] = BENCHMARK_OCTAVES;
     let bytes = 1u64 << rng.random_range(least..=most);
     let [few, many] = BENCHMARK_RUN;
-    let call = Planned {
-        group: Group::Data,
-        collective,
-        bytes,
-        role: Role::Unknown,
-        stage: 0,
-        priority: 0,
-        window: 0.0,
-        beside: 0.0,
-        pipelined: 1,
-        peer: None,
-        micro_batch: None,
-        phase: Phase::Steady,
-        blocking: true,
-        needs: None,
-    };
+    let call = Planned::alone(collective, bytes, Role::Unknown);
     calls.extend((0..rng.random_range(few..=many)).map(|_| call));
 }

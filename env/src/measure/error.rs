@@ -31,7 +31,8 @@ impl Fault {
         Fault { file: file.to_owned(), line, value: shown, remedy: remedy.into() }
     }
 
-    fn at(&self) -> String {
+    /// The place, as `file:line`.
+    pub(crate) fn at(&self) -> String {
         let file = self.file.display();
         if self.line == 0 { format!("{file}") } else { format!("{file}:{}", self.line) }
     }

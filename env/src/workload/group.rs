@@ -149,3 +149,47 @@ impl Layout {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn on(layout: Layout, group: Group, gpus: u32) -> (u32, u32, u32) {
+        let placement = layout.placement(group, gpus);
+        (placement.nodes, placement.ranks_per_node, placement.siblings)
+    }
+
+    #[test]
+    fn replicas_over_whole_nodes_or_one_per_node() {
+        let plain = Layout { dp: 32, ..Layout::default() };
+        assert_eq!(on(plain, Group::Data, 8), (4, 8, 1));
+        let rails = Layout { tp: 8, dp: 4, ..Layout::default() };
+        assert_eq!(on(rails, Group::Data, 8), (4, 1, 8));
+        assert_eq!(on(rails, Group::Tensor, 8), (1, 8, 1));
+        let halves = Layout { tp: 4, dp: 8, ..Layout::default() };
+        assert_eq!(on(halves, Group::Data, 8), (4, 2, 4));
+        assert_eq!(on(halves, Group::Tensor, 8), (1, 4, 2));
+    }
+
+    #[test]
+    fn tensor_is_fastest_then_context_then_data_then_pipeline() {
+        let layout = Layout { tp: 2, cp: 2, dp: 4, pp: 2, ep: 4, ..Layout::default() };
+        assert_eq!(layout.ranks(), 32);
+        assert_eq!(layout.members(Group::Tensor, 5), [4, 5]);
+        assert_eq!(layout.members(Group::Context, 5), [5, 7]);
+        assert_eq!(layout.members(Group::Expert, 5), [1, 3, 5, 7]);
+        assert_eq!(layout.members(Group::ExpertData, 5), [5, 13]);
+        assert_eq!(layout.members(Group::Data, 17), [17, 19, 21, 23, 25, 27, 29, 31]);
+        assert_eq!(layout.members(Group::Pipeline, 21), [5, 21]);
+        assert_eq!(on(layout, Group::Pipeline, 8), (2, 1, 8));
+    }
+
+    #[test]
+    fn a_shared_embedding_joins_the_ends_of_each_pipeline() {
+        let layout = Layout { tp: 2, pp: 4, ..Layout::default() };
+        assert_eq!(layout.members(Group::Embedding, 1), [1, 7]);
+        assert_eq!(layout.members(Group::Embedding, 7), [1, 7]);
+        assert_eq!(on(layout, Group::Embedding, 2), (2, 1, 2));
+        assert_eq!(on(layout, Group::Embedding, 8), (1, 2, 2));
+    }
+}

@@ -63,6 +63,26 @@ pub struct Program {
 }
 
 impl Planned {
+    /// A call that stands by itself, for which its rank waits.
+    pub fn alone(collective: Collective, bytes: u64, role: Role) -> Self {
+        Planned {
+            group: Group::Data,
+            collective,
+            bytes,
+            role,
+            stage: 0,
+            priority: 0,
+            window: 0.0,
+            beside: 0.0,
+            pipelined: 1,
+            peer: None,
+            micro_batch: None,
+            phase: Phase::Steady,
+            blocking: true,
+            needs: None,
+        }
+    }
+
     /// The part of a duration that no compute hides.
     pub fn exposed(&self, duration: f64) -> f64 {
         (duration - self.beside).max(0.0)
