@@ -84,7 +84,12 @@ impl Lane {
         let data = constants.data[self.protocol] * bytes / (bytes + constants.data_scale[self.protocol]);
         let rendezvous = if bytes * self.wire > hop.eager { hop.rendezvous } else { 0.0 };
         let crowd = hop.incast * (self.channels / fabric.lanes - QUEUES).max(0.0);
-        hop.alpha[self.protocol] + hop.serial[self.protocol] * queue + self.spread + data + rendezvous + crowd
+        hop.alpha[self.protocol]
+            + hop.serial[self.protocol] * queue
+            + self.spread
+            + data
+            + rendezvous
+            + crowd
             + fabric.wait
     }
 

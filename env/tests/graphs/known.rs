@@ -99,7 +99,7 @@ fn every_shipped_graph_is_found_again() {
     assert!(compared >= 39, "only {compared} graph sets compared");
 }
 
-/// A node of any size is searched by its first GPUs, so that larger domains need not be described anew.
+/// What the search finds for a part of a node, as far as the cluster has nodes to join.
 fn searched_part(name: &str, ranks_per_node: u32) -> Option<GraphPart> {
     let cluster = Cluster::load(name).expect(name);
     let found = GraphPart::search(&hardware(name)?.topology(), ranks_per_node);
@@ -122,33 +122,4 @@ fn every_part_of_a_node_is_found_again() {
         compared += shipped.len();
     }
     assert!(compared >= 50, "only {compared} parts compared");
-}
-
-#[test]
-#[ignore]
-fn write_parts() {
-    for name in Cluster::names().filter(|name| hardware(name).is_some()) {
-        let started = std::time::Instant::now();
-        let text: String = expected_parts(name).iter().map(block).collect();
-        let path = format!("{}/clusters/{name}.toml", env!("CARGO_MANIFEST_DIR"));
-        let file = std::fs::read_to_string(&path).unwrap();
-        let file = file.split("\n[[graphs.part]]").next().unwrap().trim_end().to_owned();
-        std::fs::write(&path, format!("{file}\n{text}")).unwrap();
-        println!("{name} {:?}", started.elapsed());
-    }
-}
-
-fn block(part: &GraphPart) -> String {
-    let mut text = format!("\n[[graphs.part]]\nranks_per_node = {}\n", part.ranks_per_node);
-    for (name, graphs) in [("single", part.single), ("multi", part.multi)] {
-        let Some(g) = graphs else { continue };
-        let all = [("ring", Some(g.ring)), ("tree", Some(g.tree)), ("nvls", g.nvls), ("collnet_chain", g.collnet_chain), ("collnet_direct", g.collnet_direct)];
-        let lines: Vec<String> = all.iter().filter_map(|(name, graph)| graph.map(|g| {
-            let same = if g.same_channels { ", same_channels = true" } else { "" };
-            let latency = if g.latency_inter > 0.0 { format!(", latency_inter = {:?}", g.latency_inter) } else { String::new() };
-            format!("{name} = {{ channels = {}, bw_intra = {:?}, bw_inter = {:?}, type_intra = {:?}, type_inter = {:?}, pattern = {}{same}{latency} }}\n", g.channels, g.bw_intra, g.bw_inter, g.type_intra.name(), g.type_inter.name(), g.pattern)
-        })).collect();
-        text += &format!("\n[graphs.part.{name}]\n{}", lines.concat());
-    }
-    text
 }
