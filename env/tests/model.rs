@@ -6,7 +6,7 @@ use dynamiccl_env::cluster::{Cluster, CommOptions};
 use dynamiccl_env::model::{Call, ConstantsFile, Fabric};
 use dynamiccl_env::sim::Simulator;
 use dynamiccl_env::world::World;
-use dynamiccl_spec::{ChannelChoice, ChunkChoice, Collective, Knobs, Pair, ThreadChoice};
+use dynamiccl_spec::{ChannelChoice, ChunkChoice, Collective, Knobs, Pair, ThreadChoice, TopologyClass};
 use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -30,14 +30,16 @@ fn factor() -> impl Strategy<Value = f64> {
 fn case() -> impl Strategy<Value = Case> {
     let names: Vec<&'static str> = Cluster::names().collect();
     let links = (factor(), factor(), 0.0f64..50_000.0, 0.0f64..1000.0, 0.05f64..1.0);
-    (select(names), links, 1u32..=512, 1u32..=MOST_RANKS, any::<bool>()).prop_map(
-        |(name, (intra, inter, propagation, detour, share), gpus, nodes, sharp)| {
+    let class = select(TopologyClass::ALL.to_vec());
+    (select(names), links, 1u32..=512, 1u32..=MOST_RANKS, (any::<bool>(), class)).prop_map(
+        |(name, (intra, inter, propagation, detour, share), gpus, nodes, (sharp, class))| {
             let mut cluster = Cluster::load(name).expect("a built-in cluster");
             cluster.intra.bandwidth *= intra;
             cluster.gpus_per_node = gpus;
             if let Some(link) = cluster.inter.as_mut() {
                 link.bandwidth *= inter;
                 link.propagation = propagation;
+                link.class = class;
             }
             for level in &mut cluster.tiers {
                 level.hop_latency = detour;

@@ -243,14 +243,18 @@ sections! {
     TransferEntry => Transfer {
         /// A launch, relative to a collective's.
         launch: Scalar,
+        /// Latency of a hop between nodes, relative to a ring's: the receiver has to ask first.
+        hop: Scalar,
         /// Share of a hop's latency that each further peer adds.
         peer: Scalar,
         /// Bytes that one channel carries before another is added.
         part: Scalar,
-        /// Channels to one peer at most.
-        peer_channels: Scalar,
+        /// Channels at most.
+        channels: Scalar,
         /// Share of a link's bandwidth that pairs reach.
         share: Scalar,
+        /// What a flow that has its path to itself within a rack loses beyond many racks, relative to what is left.
+        lone_flow: Scalar,
         /// What the busiest rank of an uneven all-to-all sends, relative to the mean.
         skew: Scalar,
     }

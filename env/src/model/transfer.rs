@@ -5,10 +5,12 @@
 
 use dynamiccl_spec::{Collective, Protocol};
 
-use crate::model::constants::Hop;
+use crate::model::constants::{Hop, Transfer};
 use crate::model::fabric::Fabric;
 
 const SIMPLE: usize = Protocol::Simple.id();
+/// Nodes whose flows do not leave their rack.
+const RACK: f64 = 4.0;
 
 impl Fabric {
     /// The µs of a transfer of `bytes`: the message of a send and receive, what each rank holds for
@@ -35,8 +37,8 @@ impl Fabric {
         let far = (bytes * nic / self.inter_bandwidth).max(bytes * nic / self.shaped_bandwidth);
         let on_host = 2.0 * bytes * self.local / self.host_bandwidth;
         let near = if self.local > 1.0 { near } else { 0.0 };
-        let busy = near.max(far / constants.share).max(on_host).max(self.copied(bytes, 1.0));
-        self.start() + self.latency(&self.inter, bytes) + busy
+        let far = far * self.crowded() / constants.share;
+        self.start() + self.far_latency(bytes) + near.max(far).max(on_host).max(self.copied(bytes, 1.0))
     }
 
     fn all_to_all(&self, bytes: f64) -> f64 {
@@ -45,13 +47,14 @@ impl Fabric {
         let (near_peers, far_peers) = (self.local - 1.0, self.ranks - self.local);
         let near = message * near_peers / (self.intra_bandwidth * constants.share);
         let mut micros = self.start() + self.latency(&self.intra, message);
-        let mut busy = near.max(self.copied(message, near_peers + far_peers));
+        // What a rank keeps is copied as well.
+        let mut busy = near.max(self.copied(message, self.ranks));
         if self.crosses() {
             let sent = message * far_peers * self.local;
             let open = self.alltoall_share * constants.share;
             busy = busy.max(sent / (self.inter_bandwidth.min(self.shaped_bandwidth) * open));
             busy = busy.max(2.0 * sent / self.host_bandwidth);
-            micros += self.latency(&self.inter, message);
+            micros += self.far_latency(message);
             micros += constants.peer * (far_peers - 1.0).max(0.0) * self.inter.alpha[SIMPLE];
         }
         micros + constants.peer * (near_peers - 1.0).max(0.0) * self.intra.alpha[SIMPLE] + busy
@@ -66,12 +69,22 @@ impl Fabric {
         hop.alpha[SIMPLE] + hop.serial[SIMPLE] + rendezvous + self.wait
     }
 
-    /// µs that the channels need to copy a message of `bytes` to each of `peers`: another channel is added
+    fn far_latency(&self, bytes: f64) -> f64 {
+        self.latency(&self.inter, bytes) + (self.transfer.hop - 1.0).max(0.0) * self.inter.alpha[SIMPLE]
+    }
+
+    /// How much longer one flow per pair of nodes takes where paths between racks are shared: many flows
+    /// spread over them, a lone one meets others on its own.
+    fn crowded(&self) -> f64 {
+        1.0 + self.transfer.lone_flow * (1.0 - RACK / self.nodes).max(0.0)
+    }
+
+    /// µs that the channels need to copy a message of `bytes` for each of `peers`: another channel is added
     /// for every part that a message is long.
     fn copied(&self, bytes: f64, peers: f64) -> f64 {
-        let constants = &self.transfer;
-        let channels = (bytes / constants.part).clamp(1.0, constants.peer_channels.max(1.0));
-        let most = constants.peer_channels.max(1.0) * 2.0;
-        bytes * peers / (self.arch.channel_rate[SIMPLE] * (channels * peers).min(most))
+        let Transfer { part, channels, .. } = self.transfer;
+        let most = channels.max(1.0);
+        let used = ((bytes / part).clamp(1.0, most) * peers).min(most);
+        bytes * peers / (self.arch.channel_rate[SIMPLE] * used)
     }
 }

@@ -109,7 +109,7 @@ impl Line {
     /// Sets what the policy is told of a call; `anew` where the job itself has changed.
     pub fn tell(&mut self, job: &Job, planned: &Planned, workload: &Workload, anew: bool) {
         let shown = job.shown.scheduler;
-        let priority = shown.then_some(planned.priority);
+        let priority = planned.priority.filter(|_| shown);
         let role = if shown { planned.role } else { Role::Unknown };
         if anew {
             self.context = job.context(&self.place, role, workload);
@@ -129,9 +129,9 @@ impl Line {
     }
 
     /// The links as a call of this class meets them in these conditions.
-    pub fn fabric(&mut self, question: &Question, priority: u8, conditions: &Conditions) -> Fabric {
+    pub fn fabric(&mut self, question: &Question, priority: Option<u8>, conditions: &Conditions) -> Fabric {
         let fabric = &mut self.fabrics[usize::from(question.beside)];
-        fabric.load_weight = self.load_weights[usize::from(priority.min(7))];
+        fabric.load_weight = priority.map_or(1.0, |class| self.load_weights[usize::from(class.min(7))]);
         fabric.under(conditions)
     }
 

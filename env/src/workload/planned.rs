@@ -32,8 +32,8 @@ pub struct Planned {
     pub role: Role,
     /// The stage of the rank that calls.
     pub stage: u8,
-    /// Class of its coflow, 0 (goes last) to 7 (goes first).
-    pub priority: u8,
+    /// Class of its coflow, 0 (goes last) to 7 (goes first); none where nobody has set one.
+    pub priority: Option<u8>,
     /// µs of compute on this rank since the previous call was issued.
     pub window: f64,
     /// µs of compute that go on while this call may still run and could hide it; they are part of
@@ -71,7 +71,7 @@ impl Planned {
             bytes,
             role,
             stage: 0,
-            priority: 0,
+            priority: None,
             window: 0.0,
             beside: 0.0,
             pipelined: 1,

@@ -103,7 +103,7 @@ impl<'a> Script<'a> {
             bytes,
             role: group.role(),
             stage: self.stage,
-            priority,
+            priority: Some(priority),
             window: std::mem::take(&mut self.pending),
             beside: 0.0,
             pipelined: 1,

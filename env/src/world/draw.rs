@@ -30,36 +30,39 @@ pub fn uniform(rng: &mut ChaCha8Rng) -> f64 {
     rng.random::<f64>()
 }
 
-/// A factor between `low` and `high`, each octave as likely as the next.
-pub fn log_uniform(rng: &mut ChaCha8Rng, [low, high]: [f64; 2]) -> f64 {
-    let draw = uniform(rng);
-    if low >= high { low } else { exp(ln(low) + (ln(high) - ln(low)) * draw) }
+/// Draws factors from ranges, each octave as likely as the next. Neighbours often have the same range, whose
+/// logarithms are then known.
+#[derive(Default)]
+pub struct LogUniform {
+    range: [f64; 2],
+    logs: [f64; 2],
+}
+
+impl LogUniform {
+    /// A factor from this range.
+    pub fn draw(&mut self, rng: &mut ChaCha8Rng, range: [f64; 2]) -> f64 {
+        let part = uniform(rng);
+        if range[0] >= range[1] {
+            return range[0];
+        }
+        if self.range != range {
+            (self.range, self.logs) = (range, range.map(ln));
+        }
+        exp(self.logs[0] + (self.logs[1] - self.logs[0]) * part)
+    }
 }
 
 /// Mean 0, variance 1. Marsaglia and Tsang's ziggurat: nearly every draw is a comparison and a product, and
 /// the logarithms and exponentials of the rest are ours and therefore the same bits.
 pub fn normal(rng: &mut ChaCha8Rng) -> f64 {
-    let Ziggurat { edge, inner } = &*ZIGGURAT;
-    loop {
-        // One word: seven bits choose the layer, the rest the place in it.
-        let bits = rng.random::<u32>();
-        let layer = bits as usize % LAYERS;
-        let side = f64::from(bits as i32 >> 7) * (1.0 / f64::from(1u32 << 24)) + HALF_STEP;
-        if side.abs() < inner[layer] {
-            return side * edge[layer];
-        }
-        if layer == 0 {
-            return tail(rng).copysign(side);
-        }
-        let x = side * edge[layer];
-        let height = |edge: f64| exp(-0.5 * (edge * edge - x * x));
-        let (low, high) = (height(edge[layer]), height(edge[layer + 1]));
-        if low + uniform(rng) * (high - low) < 1.0 {
-            return x;
-        }
-    }
+    ZIGGURAT.draw(rng)
 }
 
+/// Many of them.
+pub fn normals<const N: usize>(rng: &mut ChaCha8Rng) -> [f64; N] {
+    let ziggurat = &*ZIGGURAT;
+    std::array::from_fn(|_| ziggurat.draw(rng))
+}
 const LAYERS: usize = 128;
 /// Places lie in the middle of their steps, so that left and right are alike.
 const HALF_STEP: f64 = 0.5 / (1u32 << 24) as f64;
@@ -73,6 +76,30 @@ struct Ziggurat {
     edge: [f64; LAYERS + 1],
     /// Share of each layer that lies under the curve whatever its height.
     inner: [f64; LAYERS],
+}
+
+impl Ziggurat {
+    fn draw(&self, rng: &mut ChaCha8Rng) -> f64 {
+        let Ziggurat { edge, inner } = self;
+        loop {
+            // One word: seven bits choose the layer, the rest the place in it.
+            let bits = rng.random::<u32>();
+            let layer = bits as usize % LAYERS;
+            let side = f64::from(bits as i32 >> 7) * (1.0 / f64::from(1u32 << 24)) + HALF_STEP;
+            if side.abs() < inner[layer] {
+                return side * edge[layer];
+            }
+            if layer == 0 {
+                return tail(rng).copysign(side);
+            }
+            let x = side * edge[layer];
+            let height = |edge: f64| exp(-0.5 * (edge * edge - x * x));
+            let (low, high) = (height(edge[layer]), height(edge[layer + 1]));
+            if low + uniform(rng) * (high - low) < 1.0 {
+                return x;
+            }
+        }
+    }
 }
 
 static ZIGGURAT: LazyLock<Ziggurat> = LazyLock::new(|| {

@@ -11,7 +11,7 @@ use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 
 use crate::model::constants::Residual;
-use crate::world::draw::{normal, uniform};
+use crate::world::draw::{normal, normals, uniform};
 
 /// Pairs that exist: three protocols of tree and ring, one of each other algorithm.
 const PAIRS: usize = 11;
@@ -174,13 +174,11 @@ impl Cliff {
 /// Unit-variance noise over the sizes in which neighbours share `keep`.
 fn line(keep: f64, rng: &mut ChaCha8Rng) -> [f64; SIZES] {
     let fresh = (1.0 - keep * keep).sqrt();
-    let mut x = normal(rng);
-    std::array::from_fn(|at| {
-        if at > 0 {
-            x = x * keep + normal(rng) * fresh;
-        }
-        x
-    })
+    let mut line = normals::<SIZES>(rng);
+    for at in 1..SIZES {
+        line[at] = line[at - 1] * keep + line[at] * fresh;
+    }
+    line
 }
 
 /// Correlation of neighbours one octave apart, for a correlation length in octaves.

@@ -13,7 +13,7 @@ use std::sync::{Arc, OnceLock};
 
 use crate::cluster::{Cluster, InterLink};
 use crate::model::constants::{Constants, ConstantsFile, Residual, Weather};
-use draw::{Stream, generator, log_uniform};
+use draw::{LogUniform, Stream, generator};
 
 pub use field::{Field, Modes};
 pub use weather::{Climate, Conditions, Luck, WeatherState};
@@ -44,7 +44,8 @@ impl World {
     /// The world of a seed.
     pub fn draw(constants: &ConstantsFile, seed: u64) -> Self {
         let mut rng = generator(seed, Stream::Constants);
-        let constants = constants.draw(|range| log_uniform(&mut rng, range));
+        let mut factors = LogUniform::default();
+        let constants = constants.draw(|range| factors.draw(&mut rng, range));
         World { seed: Some(seed), constants, fields: Default::default() }
     }
 

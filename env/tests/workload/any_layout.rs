@@ -57,7 +57,7 @@ proptest! {
             for (at, call) in program.calls.iter().enumerate() {
                 prop_assert!(call.window.is_finite() && call.window >= 0.0);
                 prop_assert!(call.beside.is_finite() && call.beside >= 0.0);
-                prop_assert!(call.bytes > 0 && call.priority <= 7 && call.pipelined >= 1);
+                prop_assert!(call.bytes > 0 && call.priority.is_some_and(|class| class <= 7) && call.pipelined >= 1);
                 prop_assert!(!call.blocking || call.beside == 0.0);
                 prop_assert!(call.needs.is_none_or(|needed| (needed as usize) < at));
                 prop_assert!(recipe.layout.size(call.group) > 1);
