@@ -104,17 +104,15 @@ impl Word {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::HashMap;
+
     use super::*;
     use dynamiccl_spec::SyncMode;
     use rand_chacha::rand_core::SeedableRng;
 
-    #[derive(Debug, serde::Deserialize, serde::Serialize)]
-    struct File<T: FromStr<Err: fmt::Display> + fmt::Display> {
-        mix: Mix<T>,
-    }
-
-    fn read<T: FromStr<Err: fmt::Display> + fmt::Display>(text: &str) -> Result<Mix<T>, String> {
-        toml::from_str::<File<T>>(text).map(|file| file.mix).map_err(|error| error.to_string())
+    fn read<T: FromStr<Err: fmt::Display>>(text: &str) -> Result<Mix<T>, String> {
+        let mut file: HashMap<String, Mix<T>> = toml::from_str(text).map_err(|error| error.to_string())?;
+        Ok(file.remove("mix").unwrap())
     }
 
     #[test]
