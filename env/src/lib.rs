@@ -8,6 +8,7 @@
 
 pub mod calibrate;
 pub mod cluster;
+pub mod headroom;
 pub mod least_squares;
 pub mod measure;
 pub mod model;
