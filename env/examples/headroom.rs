@@ -1,9 +1,9 @@
 //! Prints how much the best setting beats NCCL's own over every built-in cluster.
 //!
-//!     cargo run --release -p dynamiccl-env --example headroom [-- WORLDS [WORST]]
+//!     cargo run --release -p dynamiccl-env --example headroom [-- WORLDS [WORST [CONSTANTS]]]
 //!
 //! WORLDS drawn worlds (20 unless told) and the nominal one; then the WORST cells of every tier (12 unless
-//! told). Columns are bands of size, as they start; a number is a geometric mean over cells.
+//! told), with the CONSTANTS that `validate` takes. Columns are bands of size, as they start; a number is a geometric mean over cells.
 
 use dynamiccl_env::cluster::Cluster;
 use dynamiccl_env::headroom::{Cell, mean, survey};
@@ -23,10 +23,13 @@ const BANDS: [(&str, u64, u64); 6] = [
 ];
 
 fn main() {
-    let mut arguments = std::env::args().skip(1).map(|a| a.parse::<usize>().expect("a whole number"));
-    let drawn = arguments.next().unwrap_or(20);
-    let worst = arguments.next().unwrap_or(12);
-    let constants = ConstantsFile::full();
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let number = |at: usize, otherwise: usize| {
+        arguments.get(at).map_or(otherwise, |given| given.parse().expect("a whole number"))
+    };
+    let (drawn, worst) = (number(0, 20), number(1, 12));
+    let constants = ConstantsFile::load(arguments.get(2).map_or("full", String::as_str))
+        .unwrap_or_else(|error| panic!("{error}"));
     let mut worlds = vec![World::nominal(&constants)];
     worlds.extend((0..drawn).map(|seed| World::draw(&constants, seed as u64)));
     let sizes: Vec<u64> = (10..=30).step_by(2).map(|octave| 1u64 << octave).collect();
