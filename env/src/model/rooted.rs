@@ -29,7 +29,11 @@ pub fn time(fabric: &Fabric, call: &Call, lane: &Lane) -> f64 {
     let mean = ((fabric.ranks - fabric.nodes) * near + fabric.nodes * far) / fabric.ranks;
     let passed_on = (fabric.ranks - 2.0).max(0.0);
     let first_transfer = on_line(fabric, lane, first).max(on_host(fabric, lane, first)).min(FIRST_TRANSFER);
-    let chain = Chain { broadcast, per_chunk: constants.sync[lane.protocol] * far };
+    // Eight chunks are under way at a time: over a network another one costs what a CPU does for it.
+    let served = fabric.inter.serial[lane.protocol] * lane.queue + lane.spread;
+    let per_chunk = constants.sync[lane.protocol] * if fabric.crosses() { served } else { near };
+    let full_rate = fabric.crosses() && fabric.inter.held_up > 0.0;
+    let chain = Chain { broadcast, per_chunk, rate: if full_rate { 1.0 } else { constants.rate } };
     start[lane.protocol]
         + passed_on * constants.chain * (mean + first_transfer)
         + chain.transfer(fabric, lane)
@@ -40,6 +44,9 @@ struct Chain {
     broadcast: bool,
     /// µs for every chunk but the first.
     per_chunk: f64,
+    /// Share of a channel's rate that it keeps. Over RDMA that is all of it once the buffers are full:
+    /// AWS's own tables use LL128 up to 0.5 - 2 GiB, where less would not fill the NICs.
+    rate: f64,
 }
 
 impl Chain {
@@ -65,7 +72,7 @@ impl Chain {
     /// those of a CPU.
     fn moved(&self, fabric: &Fabric, lane: &Lane, bytes: f64) -> f64 {
         let waits = if self.broadcast { waits(fabric, lane, bytes) } else { 1.0 };
-        let copy = bytes / (lane.rate * fabric.rooted.rate);
+        let copy = bytes / (lane.rate * self.rate);
         let line = lane.blended(fabric, bytes, copy, waits * on_line(fabric, lane, bytes));
         line.max(copy + waits * on_host(fabric, lane, bytes)) + self.synced(lane, bytes)
     }

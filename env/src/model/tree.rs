@@ -21,9 +21,10 @@ pub fn time(fabric: &Fabric, lane: &Lane) -> f64 {
     let copied = first.min(GRANULE[lane.protocol]) / rate;
     let on_wire = first * lane.wire / fabric.inter_bandwidth.min(fabric.host_bandwidth);
     let wired = shared(on_wire, lane.channels * on_wire);
+    // The network sends whole chunks: they are copied out before they leave and in after they arrive.
     let fill = 2.0
         * ((fabric.local - 1.0) * (near + copied)
-            + fabric.depth * (far + first / rate + wired)
+            + fabric.depth * (far + 2.0 * first / rate + wired)
             + fabric.tree_detour);
     let sync = constants.sync * if fabric.crosses() { near.max(far / 8.0) } else { near };
     let more = (chunks - 1.0).max(0.0);
