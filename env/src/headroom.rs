@@ -60,7 +60,8 @@ pub fn survey(name: &str, sizes: &[u64], worlds: &[World]) -> Vec<Cell> {
 
 /// Geometric mean of the cells' headroom; nothing without cells.
 pub fn mean<'a>(cells: impl IntoIterator<Item = &'a Cell>) -> Option<f64> {
-    let (sum, count) = cells.into_iter().fold((0.0, 0.0), |(sum, n), cell| (sum + ln(cell.headroom), n + 1.0));
+    let (sum, count) =
+        cells.into_iter().fold((0.0, 0.0), |(sum, n), cell| (sum + ln(cell.headroom), n + 1.0));
     (count > 0.0).then(|| exp(sum / count))
 }
 
