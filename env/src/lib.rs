@@ -10,6 +10,7 @@ pub mod calibrate;
 pub mod cluster;
 pub mod curriculum;
 pub mod gym;
+pub mod headroom;
 pub mod job;
 pub mod least_squares;
 pub mod measure;

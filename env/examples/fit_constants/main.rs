@@ -29,7 +29,7 @@ use dynamiccl_env::validate::tables::{Overall, PreparedTable};
 const START: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/fit_constants/start.toml");
 /// Facts, and ranges that no data of ours speaks about. A channel's rate is bounded by NCCL's own caps and
 /// trades against other terms, so it is one of them; so does what RDMA hides of a launch.
-const FIXED: [&str; 21] = [
+const FIXED: [&str; 27] = [
     "eager",
     "collision",
     "incast",
@@ -45,6 +45,12 @@ const FIXED: [&str; 21] = [
     "transfer.",
     "aggregation.",
     "lone_channel",
+    "side_by_side",
+    "held_up",
+    "rooted.node.rate",
+    "broadcast.ll128",
+    "reduce.ll128",
+    "nvls_channels",
     "channel_rate",
     "infiniband.launch",
     "roce.launch",

@@ -334,6 +334,8 @@ sections! {
         reduce: Triple,
         /// Share of a hop's latency that each rank of the chain adds.
         chain: Scalar,
+        /// Power of their number by which channels together outrun one until the chain's buffers are full.
+        side_by_side: Scalar,
         /// Share of a hop's latency that every chunk pays.
         sync: Triple,
         /// Share of the bandwidth that one channel alone keeps through ranks that pass data on.
@@ -362,6 +364,8 @@ sections! {
         overlap: Scalar,
         /// Share of one channel's buffers that a broadcast's root finds empty: what fits costs it no time.
         absorbed: Scalar,
+        /// Share of a chain's hold-up that shows while its buffers fill.
+        held_up: Scalar,
         /// GB/s that one rank's CPU can move, sent and received together, whatever the link's rate.
         ceiling: Scalar,
         /// Bandwidth that flows lose by sharing paths, for one channel; it falls with their number.
@@ -404,6 +408,8 @@ sections! {
         channel_rate: Triple,
         /// Share of the link bandwidth that NVLS turns into algorithm bandwidth of an allreduce.
         nvls: Scalar,
+        /// NVLS channels that NCCL launches on one node: measured to fill the switch.
+        nvls_channels: Scalar,
         /// MB of L2 that channel buffers share.
         cache: Scalar,
     }

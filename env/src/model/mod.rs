@@ -87,6 +87,9 @@ impl Fabric {
             (Algorithm::CollnetDirect | Algorithm::CollnetChain, _) => network::collnet(self, call, &lane),
         };
         let micros = if call.pipelined > 1 { micros - self.saved(call) } else { micros };
+        if self.shaped_bandwidth.is_infinite() {
+            return micros;
+        }
         micros.max(self.sent(call, &lane) / self.shaped_bandwidth)
     }
 
@@ -108,7 +111,7 @@ impl Fabric {
         let passes = match (call.pair.algorithm, call.collective) {
             (Algorithm::Tree | Algorithm::NvlsTree, _) => tree::sends(self.nodes, lane.channels),
             (Algorithm::Ring, Collective::AllReduce) => 2.0 * others,
-            (_, Collective::Broadcast) => rooted::waits(self, lane),
+            (_, Collective::Broadcast) => rooted::waits(self, lane, lane.share),
             (_, Collective::AllGather | Collective::ReduceScatter) => others,
             _ => 1.0,
         };

@@ -1,6 +1,6 @@
 //! What one step of one channel costs: the terms that every algorithm is made of.
 
-use dynamiccl_spec::Protocol;
+use dynamiccl_spec::{Algorithm, Protocol};
 
 use crate::model::Call;
 use crate::model::constants::Hop;
@@ -45,7 +45,9 @@ impl Lane {
         let constants = &fabric.call;
         let doublings = f64::from(31 - call.channels.max(1).leading_zeros());
         let chunk = call.chunk_bytes.max(1) as f64;
-        let spills = channels * BUFFERS * STEPS * chunk > fabric.arch.cache * 1e6;
+        // The switch reduces straight out of the users' memory: NVLS has no such buffers.
+        let buffered = !matches!(call.pair.algorithm, Algorithm::Nvls | Algorithm::NvlsTree);
+        let spills = buffered && channels * BUFFERS * STEPS * chunk > fabric.arch.cache * 1e6;
         let spilled = if spills { constants.spilled } else { 1.0 };
         Lane {
             protocol,

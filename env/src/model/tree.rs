@@ -4,8 +4,12 @@ use crate::model::fabric::Fabric;
 use crate::model::step::Lane;
 
 /// Bytes after which a hop inside a node passes data on: LL and LL128 need not wait for the whole
-/// chunk. The network sends whole chunks.
-const GRANULE: [f64; 3] = [2048.0, 15360.0, f64::INFINITY];
+/// chunk, a warp of LL128 passes on its own lines. The network sends whole chunks.
+const GRANULE: [f64; 3] = [2048.0, 1920.0, f64::INFINITY];
+/// How often a chunk is copied at its channel's rate on each edge between nodes. LL and LL128 write it out
+/// before it leaves and read it after it came; a CPU checks LL's flags in between: on ABCI and Polaris
+/// 64 KiB more of LL cost two to three times a copy on every edge.
+const COPIES: [f64; 3] = [3.0, 2.0, 1.0];
 
 /// µs of an allreduce.
 pub fn time(fabric: &Fabric, lane: &Lane) -> f64 {
@@ -23,7 +27,7 @@ pub fn time(fabric: &Fabric, lane: &Lane) -> f64 {
     let wired = shared(on_wire, lane.channels * on_wire);
     let fill = 2.0
         * ((fabric.local - 1.0) * (near + copied)
-            + fabric.depth * (far + first / rate + wired)
+            + fabric.depth * (far + COPIES[lane.protocol] * first / rate + wired)
             + fabric.tree_detour);
     let sync = constants.sync * if fabric.crosses() { near.max(far / 8.0) } else { near };
     let more = (chunks - 1.0).max(0.0);

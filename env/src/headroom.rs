@@ -1,0 +1,79 @@
+//! How much the best setting beats NCCL's own, over every built-in cluster: whether the worlds are fair
+//! to NCCL.
+//!
+//! A policy can learn to win whatever the model lets it win, so what there is to win must be what was
+//! measured somewhere. This only asks the simulator; it changes no time and knows no band.
+
+use dynamiccl_spec::Collective;
+use dynamiccl_spec::math::{exp, ln};
+
+use crate::cluster::{Cluster, CommOptions};
+use crate::sim::{Setting, Simulator};
+use crate::world::World;
+
+/// Node counts that are asked for, where a cluster has graphs for them.
+pub const NODES: [u32; 5] = [1, 2, 4, 8, 16];
+
+/// One collective of one size on one communicator.
+#[derive(Debug, Clone)]
+pub struct Cell {
+    /// The cluster's name.
+    pub cluster: String,
+    /// Its nodes.
+    pub nodes: u32,
+    /// The farthest tier that it crosses.
+    pub tier: u8,
+    /// The collective.
+    pub collective: Collective,
+    /// Its size, as NCCL counts it.
+    pub bytes: u64,
+    /// NCCL's own true time over the best setting's, geometric mean over the worlds.
+    pub headroom: f64,
+    /// NCCL's own setting in the first world.
+    pub own: Setting,
+    /// The best setting in the first world.
+    pub best: Setting,
+}
+
+/// Every cell of a built-in cluster at these sizes.
+pub fn survey(name: &str, sizes: &[u64], worlds: &[World]) -> Vec<Cell> {
+    let cluster = Cluster::load(name).expect("a built-in cluster: a test holds it to that");
+    let mut cells = Vec::new();
+    for nodes in NODES {
+        let simulators: Result<Vec<_>, _> = worlds
+            .iter()
+            .map(|world| Simulator::new(&cluster, nodes, &CommOptions::default(), world))
+            .collect();
+        // A cluster file need not have graphs for one node, or for several.
+        let Ok(simulators) = simulators else { continue };
+        for collective in Collective::TUNED {
+            for &bytes in sizes {
+                if let Some((headroom, own, best)) = headroom(&simulators, collective, bytes) {
+                    let (cluster, tier) = (cluster.name.clone(), cluster.tier(nodes));
+                    cells.push(Cell { cluster, nodes, tier, collective, bytes, headroom, own, best });
+                }
+            }
+        }
+    }
+    cells
+}
+
+/// Geometric mean of the cells' headroom; nothing without cells.
+pub fn mean<'a>(cells: impl IntoIterator<Item = &'a Cell>) -> Option<f64> {
+    let (sum, count) =
+        cells.into_iter().fold((0.0, 0.0), |(sum, n), cell| (sum + ln(cell.headroom), n + 1.0));
+    (count > 0.0).then(|| exp(sum / count))
+}
+
+/// Geometric mean over the worlds, and the two settings in the first of them.
+fn headroom(simulators: &[Simulator], collective: Collective, bytes: u64) -> Option<(f64, Setting, Setting)> {
+    let mut logs = 0.0;
+    let mut first = None;
+    for simulator in simulators {
+        let (own, best) = (simulator.own(collective, bytes)?, simulator.best(collective, bytes)?);
+        logs += ln(own.micros / best.micros);
+        first = first.or(Some((own, best)));
+    }
+    let (own, best) = first?;
+    Some((exp(logs / simulators.len() as f64), own, best))
+}
