@@ -137,6 +137,13 @@ fn communicators_share_a_field_whatever_the_order_they_ask_in() {
     let mut second = [other.field(&ring, 4), other.field(&box8, 4), other.field(&box8, 1)];
     second.reverse();
     assert_eq!(first, second);
+    for (a, b) in first.iter().flatten().zip(second.iter().flatten()) {
+        let bits = |field: &Field, pair, channels| log_of(field, pair, channels, 1 << 20).to_bits();
+        let forwards = [bits(a, RING, 4), bits(a, TREE, 4), bits(a, RING, 64)];
+        let mut backwards = [bits(b, RING, 64), bits(b, TREE, 4), bits(b, RING, 4)];
+        backwards.reverse();
+        assert_eq!(forwards, backwards);
+    }
     assert!(Arc::ptr_eq(first[1].as_ref().unwrap(), &one.field(&box8, 2).unwrap()));
     assert_ne!(first[0], first[1]);
 }

@@ -25,6 +25,14 @@ pub fn generator(seed: u64, stream: Stream) -> ChaCha8Rng {
     rng
 }
 
+/// The generator of one part of a stream: parts can be drawn in any order.
+pub fn part(seed: u64, stream: Stream, part: usize) -> ChaCha8Rng {
+    const STREAMS: u64 = 256;
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    rng.set_stream(stream as u64 + STREAMS * (part as u64 + 1));
+    rng
+}
+
 /// Between 0 and 1.
 pub fn uniform(rng: &mut ChaCha8Rng) -> f64 {
     rng.random::<f64>()
@@ -63,6 +71,7 @@ pub fn normals<const N: usize>(rng: &mut ChaCha8Rng) -> [f64; N] {
     let ziggurat = &*ZIGGURAT;
     std::array::from_fn(|_| ziggurat.draw(rng))
 }
+
 const LAYERS: usize = 128;
 /// Places lie in the middle of their steps, so that left and right are alike.
 const HALF_STEP: f64 = 0.5 / (1u32 << 24) as f64;

@@ -5,13 +5,15 @@
 //! residuals, as large and as correlated as the measured ones. It multiplies a time and knows nothing
 //! of links, so a faster link stays a faster link in every world.
 
+use std::sync::OnceLock;
+
 use dynamiccl_spec::math::{exp, log2};
 use dynamiccl_spec::{Algorithm, Collective, Pair};
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 
 use crate::model::constants::Residual;
-use crate::world::draw::{normal, normals, uniform};
+use crate::world::draw::{Stream, normal, normals, part, uniform};
 
 /// Pairs that exist: three protocols of tree and ring, one of each other algorithm.
 const PAIRS: usize = 11;
@@ -23,18 +25,34 @@ const SIZES: usize = 41;
 const MODE_OCTAVES: usize = 2;
 /// Such stretches of size.
 const MODES: usize = SIZES.div_ceil(MODE_OCTAVES);
+/// Collectives and pairs.
+const OWN: usize = Collective::TUNED.len() * PAIRS;
 
-/// One draw of everything that the model does not know.
-#[derive(Debug, Clone, PartialEq)]
+/// One draw of everything that the model does not know. Its parts are drawn when they are first asked for:
+/// each has random numbers of its own, so that the order of questions changes nothing.
+#[derive(Debug, Clone)]
 pub struct Field {
-    /// By pair, channels and size.
-    shared: Vec<f32>,
-    /// By collective, pair and size.
-    own: Vec<f32>,
-    /// By pair, channels and stretch of size: share of calls that are slow.
-    slow_share: Vec<f32>,
-    /// How much slower the slow mode is.
-    slow_factor: f64,
+    seed: u64,
+    residual: Residual,
+    /// By pair.
+    surfaces: [OnceLock<Box<Surface>>; PAIRS],
+    /// By collective and pair: what a collective has to itself, by size.
+    own: [OnceLock<Box<[f32; SIZES]>>; OWN],
+}
+
+/// What all collectives share of one pair.
+#[derive(Debug, Clone)]
+struct Surface {
+    /// By channels and size.
+    logs: [f32; CHANNELS * SIZES],
+    /// By channels and stretch of size: share of calls that are slow.
+    slow_share: [f32; CHANNELS * MODES],
+}
+
+impl PartialEq for Field {
+    fn eq(&self, other: &Self) -> bool {
+        (self.seed, self.residual) == (other.seed, other.residual)
+    }
 }
 
 /// The two modes of a setting, relative to its true time.
@@ -49,57 +67,89 @@ pub struct Modes {
 }
 
 impl Field {
-    /// A field as large as these residuals.
-    pub fn draw(residual: &Residual, rng: &mut ChaCha8Rng) -> Self {
-        let own_part = residual.own.clamp(0.0, 1.0);
-        let amplitude = residual.spread * (1.0 - own_part).sqrt();
-        let keep = keeps(residual.size_octaves);
-        let mut shared = Vec::with_capacity(PAIRS * CHANNELS * SIZES);
-        for _ in 0..PAIRS {
-            surface(residual, amplitude, rng, &mut shared);
-        }
-        let mut own = Vec::with_capacity(Collective::TUNED.len() * PAIRS * SIZES);
-        let own_amplitude = residual.spread * own_part.sqrt();
-        for _ in 0..Collective::TUNED.len() * PAIRS {
-            own.extend(line(keep, rng).map(|x| (x * own_amplitude) as f32));
-        }
-        let mut slow = || match uniform(rng) < residual.bimodal_rate {
-            true => (0.1 + 0.4 * uniform(rng)) as f32,
-            false => 0.0,
-        };
-        let slow_share = (0..PAIRS * CHANNELS * MODES).map(|_| slow()).collect();
-        Field { shared, own, slow_share, slow_factor: residual.bimodal_slow.max(1.0) }
+    /// The field of a seed, as large as these residuals.
+    pub fn new(residual: &Residual, seed: u64) -> Self {
+        let own = [const { OnceLock::new() }; OWN];
+        Field { seed, residual: *residual, surfaces: [const { OnceLock::new() }; PAIRS], own }
     }
 
     /// The factor on a setting's time.
     pub fn factor(&self, collective: Collective, pair: Pair, channels: u32, bytes: u64) -> f64 {
         let at = Position::new(pair, channels, bytes);
+        let surface = self.surface(at.pair);
+        let cell = at.channel * SIZES + at.size;
         let next = if at.channel + 1 < CHANNELS { SIZES } else { 0 };
-        let here = mix_at(&self.shared, at.cell, at.size_part);
-        let beside = mix_at(&self.shared, at.cell + next, at.size_part);
+        let here = mix_at(&surface.logs, cell, at.size_part);
+        let beside = mix_at(&surface.logs, cell + next, at.size_part);
         let own = match collective.id() {
             id if id < Collective::TUNED.len() => {
-                mix_at(&self.own, (id * PAIRS + at.pair) * SIZES + at.size, at.size_part)
+                mix_at(self.own(id * PAIRS + at.pair), at.size, at.size_part)
             }
             _ => 0.0,
         };
-        exp(mix(here, beside, at.channel_part) + own) * self.mean_mode(self.slow_share(&at))
+        exp(mix(here, beside, at.channel_part) + own) * self.mean_mode(surface.slow_share(&at))
     }
 
     /// The modes of a setting, if it has two.
     pub fn modes(&self, pair: Pair, channels: u32, bytes: u64) -> Option<Modes> {
-        let slow_share = self.slow_share(&Position::new(pair, channels, bytes));
+        let at = Position::new(pair, channels, bytes);
+        let slow_share = self.surface(at.pair).slow_share(&at);
         let mean = self.mean_mode(slow_share);
-        (slow_share > 0.0).then(|| Modes { slow_share, fast: 1.0 / mean, slow: self.slow_factor / mean })
+        (slow_share > 0.0).then(|| Modes { slow_share, fast: 1.0 / mean, slow: self.slow_factor() / mean })
+    }
+
+    fn slow_factor(&self) -> f64 {
+        self.residual.bimodal_slow.max(1.0)
     }
 
     fn mean_mode(&self, slow_share: f64) -> f64 {
-        1.0 + slow_share * (self.slow_factor - 1.0)
+        1.0 + slow_share * (self.slow_factor() - 1.0)
+    }
+
+    fn surface(&self, pair: usize) -> &Surface {
+        self.surfaces[pair].get_or_init(|| {
+            Box::new(Surface::draw(&self.residual, &mut part(self.seed, Stream::Field, pair)))
+        })
+    }
+
+    fn own(&self, index: usize) -> &[f32; SIZES] {
+        self.own[index].get_or_init(|| {
+            let amplitude = self.residual.spread * self.residual.own.clamp(0.0, 1.0).sqrt();
+            let mut rng = part(self.seed, Stream::Field, PAIRS + index);
+            Box::new(line(keeps(self.residual.size_octaves), &mut rng).map(|x| (x * amplitude) as f32))
+        })
+    }
+}
+
+impl Surface {
+    /// One pair's residuals: correlated along channels and size, with cliffs along the size.
+    fn draw(residual: &Residual, rng: &mut ChaCha8Rng) -> Self {
+        let amplitude = residual.spread * (1.0 - residual.own.clamp(0.0, 1.0)).sqrt();
+        let (keep, keep_size) = (keeps(residual.channel_octaves), keeps(residual.size_octaves));
+        let fresh = (1.0 - keep * keep).sqrt();
+        let cliff = Cliff::draw(residual, rng);
+        let mut row = line(keep_size, rng);
+        let mut logs = [0.0; CHANNELS * SIZES];
+        for (channel, cells) in logs.chunks_exact_mut(SIZES).enumerate() {
+            if channel > 0 {
+                let step = line(keep_size, rng);
+                for (x, step) in row.iter_mut().zip(step) {
+                    *x = *x * keep + step * fresh;
+                }
+            }
+            for (size, (cell, x)) in cells.iter_mut().zip(row).enumerate() {
+                *cell = (x * amplitude + cliff.at(size)) as f32;
+            }
+        }
+        let slow_share = std::array::from_fn(|_| match uniform(rng) < residual.bimodal_rate {
+            true => (0.1 + 0.4 * uniform(rng)) as f32,
+            false => 0.0,
+        });
+        Surface { logs, slow_share }
     }
 
     fn slow_share(&self, at: &Position) -> f64 {
-        let stretch = (at.pair * CHANNELS + at.channel) * MODES + at.size / MODE_OCTAVES;
-        f64::from(self.slow_share[stretch])
+        f64::from(self.slow_share[at.channel * MODES + at.size / MODE_OCTAVES])
     }
 }
 
@@ -110,8 +160,6 @@ struct Position {
     channel_part: f64,
     size: usize,
     size_part: f64,
-    /// Index of the node.
-    cell: usize,
 }
 
 impl Position {
@@ -122,31 +170,7 @@ impl Position {
             Algorithm::Tree | Algorithm::Ring => pair.index(),
             other => other.id() + 4,
         };
-        Position {
-            pair,
-            channel,
-            channel_part,
-            size,
-            size_part,
-            cell: (pair * CHANNELS + channel) * SIZES + size,
-        }
-    }
-}
-
-/// One pair's residuals over channels and size: correlated along both, with cliffs along the size.
-fn surface(residual: &Residual, amplitude: f64, rng: &mut ChaCha8Rng, grid: &mut Vec<f32>) {
-    let (keep, keep_size) = (keeps(residual.channel_octaves), keeps(residual.size_octaves));
-    let fresh = (1.0 - keep * keep).sqrt();
-    let mut row = line(keep_size, rng);
-    let cliff = Cliff::draw(residual, rng);
-    for channel in 0..CHANNELS {
-        grid.extend((0..SIZES).map(|size| (row[size] * amplitude + cliff.at(size)) as f32));
-        if channel + 1 < CHANNELS {
-            let step = line(keep_size, rng);
-            for (x, step) in row.iter_mut().zip(step) {
-                *x = *x * keep + step * fresh;
-            }
-        }
+        Position { pair, channel, channel_part, size, size_part }
     }
 }
 

@@ -31,7 +31,7 @@ enum Crossing {
 pub struct World {
     seed: Option<u64>,
     constants: Constants,
-    /// By crossing; drawn when first asked for.
+    /// By crossing; made when first asked for.
     fields: [OnceLock<Arc<Field>>; 3],
 }
 
@@ -70,8 +70,8 @@ impl World {
             Crossing::Rdma => &residuals.rdma,
             Crossing::Socket => &residuals.socket,
         };
-        let draw = || Arc::new(Field::draw(residual, &mut generator(seed, Stream::Field)));
-        Some(Arc::clone(self.fields[crossing as usize].get_or_init(draw)))
+        let field = self.fields[crossing as usize].get_or_init(|| Arc::new(Field::new(residual, seed)));
+        Some(Arc::clone(field))
     }
 
     /// The weather of a communicator; calm and without noise in the nominal world.
