@@ -102,7 +102,8 @@ pub enum Command {
 #[derive(Debug, clap::Args)]
 // Made by clap, the usage is too long for a line.
 #[command(
-    override_usage = "dynamiccl simulate [OPTIONS] <--cluster C|--topo FILE> --nodes N --collective K --bytes B"
+    override_usage = "dynamiccl simulate [OPTIONS] <--cluster C|--topo FILE> --nodes N --collective K --bytes B
+       dynamiccl simulate [OPTIONS] --curriculum NAME|FILE"
 )]
 #[command(after_long_help = concat!("\
 EXAMPLES
@@ -111,6 +112,7 @@ EXAMPLES
     dynamiccl simulate --cluster hgx_b200 --nodes 1 --collective allreduce --bytes 32M --nccl 2.28
     dynamiccl simulate --topo topo.xml --nodes 2 --collective allreduce --bytes 1M --graph graph.xml
     dynamiccl simulate --cluster aws_p5 --nodes 4 --collective reduce --bytes 8M --env NCCL_PROTO=LL
+    dynamiccl simulate --curriculum stage2
 
 NCCL's variables in the environment of this shell are not looked at: what counts is given by --env.
 
@@ -124,13 +126,23 @@ pub struct SimulateArgs {
     pub graphs: GraphsArgs,
     /// Number of nodes
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-    pub nodes: u32,
+    #[arg(required_unless_present = "curriculum")]
+    pub nodes: Option<u32>,
     /// Collective: broadcast, reduce, allgather, reducescatter or allreduce
-    #[arg(long, value_name = "K", value_parser = tuned_collective)]
-    pub collective: Collective,
+    #[arg(long, value_name = "K", value_parser = tuned_collective, required_unless_present = "curriculum")]
+    pub collective: Option<Collective>,
     /// Size as nccl-tests counts it, for instance 64K or 1M
-    #[arg(long, value_name = "B")]
-    pub bytes: Bytes,
+    #[arg(long, value_name = "B", required_unless_present = "curriculum")]
+    pub bytes: Option<Bytes>,
+    /// What there is to win over NCCL's own choices on the machines of a curriculum, tier by tier:
+    /// smoke, stage1, stage2, stage3, full, or a file ending in .toml
+    #[arg(long, value_name = "NAME|FILE")]
+    #[arg(conflicts_with_all = ["cluster", "topo", "graph", "nodes", "collective", "bytes", "ranks_per_node", "world", "sharp", "env"])]
+    pub curriculum: Option<String>,
+    /// Worlds that --curriculum draws
+    #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    #[arg(requires = "curriculum")]
+    pub worlds: u32,
     /// GPUs used per node [default: all of them]
     #[arg(long, value_name = "G", value_parser = clap::value_parser!(u32).range(1..))]
     pub ranks_per_node: Option<u32>,
@@ -230,7 +242,7 @@ pub struct CalibrateArgs {
 
 /// The machine: one of the two.
 #[derive(Debug, clap::Args)]
-#[group(required = true, multiple = false)]
+#[group(multiple = false)]
 pub struct MachineArgs {
     /// Cluster by name, or a file ending in .toml
     #[arg(long, value_name = "NAME|FILE")]

@@ -14,6 +14,8 @@ fn every_figure_is_there_and_above_zero() {
         "model_ns",
         "world_draw_us",
         "simulator_us",
+        "env_steps_per_s",
+        "env_two_cores",
         "calls",
         "places",
     ];

@@ -6,7 +6,7 @@
 //! told), with the CONSTANTS that `validate` takes. Columns are bands of size, as they start; a number is a geometric mean over cells.
 
 use dynamiccl_env::cluster::Cluster;
-use dynamiccl_env::headroom::{Cell, mean, survey};
+use dynamiccl_env::headroom::{Cell, NODES, mean, sizes, survey};
 use dynamiccl_env::model::ConstantsFile;
 use dynamiccl_env::sim::Setting;
 use dynamiccl_env::world::World;
@@ -32,8 +32,9 @@ fn main() {
         .unwrap_or_else(|error| panic!("{error}"));
     let mut worlds = vec![World::nominal(&constants)];
     worlds.extend((0..drawn).map(|seed| World::draw(&constants, seed as u64)));
-    let sizes: Vec<u64> = (10..=30).step_by(2).map(|octave| 1u64 << octave).collect();
-    let mut cells: Vec<Cell> = Cluster::names().flat_map(|name| survey(name, &sizes, &worlds)).collect();
+    let clusters = Cluster::names().map(|name| Cluster::load(name).expect("a cluster of ours"));
+    let mut cells: Vec<Cell> =
+        clusters.flat_map(|cluster| survey(&cluster, &NODES, &sizes(), &worlds)).collect();
     cells.sort_by(|a, b| b.headroom.total_cmp(&a.headroom));
     for tier in 1..=4 {
         let of_tier: Vec<&Cell> = cells.iter().filter(|cell| cell.tier == tier).collect();

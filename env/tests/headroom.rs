@@ -9,7 +9,7 @@
 use std::sync::LazyLock;
 
 use dynamiccl_env::cluster::Cluster;
-use dynamiccl_env::headroom::{Cell, mean, survey};
+use dynamiccl_env::headroom::{Cell, NODES, mean, sizes, survey};
 use dynamiccl_env::model::ConstantsFile;
 use dynamiccl_env::world::World;
 use dynamiccl_spec::Collective;
@@ -23,8 +23,8 @@ static CELLS: LazyLock<Vec<Cell>> = LazyLock::new(|| {
     let constants = ConstantsFile::full();
     let mut worlds = vec![World::nominal(&constants)];
     worlds.extend((0..WORLDS).map(|seed| World::draw(&constants, seed)));
-    let sizes: Vec<u64> = (10..=30).step_by(2).map(|octave| 1u64 << octave).collect();
-    Cluster::names().flat_map(|name| survey(name, &sizes, &worlds)).collect()
+    let clusters = Cluster::names().map(|name| Cluster::load(name).expect("a cluster of ours"));
+    clusters.flat_map(|cluster| survey(&cluster, &NODES, &sizes(), &worlds)).collect()
 });
 
 fn cells(tier: u8, smallest: u64, largest: u64) -> impl Iterator<Item = &'static Cell> {

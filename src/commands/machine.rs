@@ -18,7 +18,7 @@ pub fn load(args: &MachineArgs) -> Result<Cluster> {
             let stem = file.file_stem().unwrap_or_default().to_string_lossy();
             Ok(Cluster::from_topology(&stem, &Topology::read(file)?, &name(file))?)
         }
-        (None, None) => bail!("give --cluster or --topo"),
+        (None, None) => bail!("no machine: give --cluster NAME|FILE or --topo FILE"),
     }
 }
 

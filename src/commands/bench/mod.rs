@@ -1,7 +1,8 @@
-//! `bench`: how fast the program itself is, on one core.
+//! `bench`: how fast the program itself is.
 
 mod mix;
 mod report;
+mod steps;
 mod timing;
 
 use anyhow::Result;
@@ -13,7 +14,7 @@ use mix::Mix;
 use report::Report;
 use timing::Stopwatch;
 
-/// Times every part of a simulated call, and the whole of it.
+/// Times every part of a simulated call, the whole of it, and steps of the environment.
 pub fn run(session: &Session) -> Result<Ending> {
     let constants = ConstantsFile::full();
     let mix = Mix::draw(&constants, session.seed)?;

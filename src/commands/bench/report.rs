@@ -13,6 +13,7 @@ use dynamiccl_env::world::World;
 use serde::Serialize;
 
 use super::mix::{CALLS, Call, Mix};
+use super::steps::steps_per_s;
 use super::timing::Stopwatch;
 use crate::table::{Column, Table};
 
@@ -41,6 +42,11 @@ pub struct Report {
     world_draw_us: f64,
     /// Making a simulator of a cluster and a world.
     simulator_us: f64,
+    /// Steps of the environment a second on one core: 64 side by side, random legal actions, resets
+    /// included.
+    env_steps_per_s: f64,
+    /// How many times as many on two cores.
+    env_two_cores: f64,
     /// Different calls in the mix.
     calls: usize,
     /// Different clusters and node counts in the mix.
@@ -49,11 +55,13 @@ pub struct Report {
 
 impl Report {
     /// Number of timings that [`Report::measure`] takes.
-    pub const TIMINGS: u64 = 7;
+    pub const TIMINGS: u64 = 9;
 
     /// Takes all timings.
     pub fn measure(mix: &Mix, constants: &ConstantsFile, seed: u64, stopwatch: &Stopwatch) -> Result<Self> {
         let sim_call_ns = per_call(LEAST[0], mix, stopwatch, simulate)?;
+        let env_steps_per_s = stopwatch.step(|| steps_per_s(constants, seed, 1))?;
+        let on_two_cores = stopwatch.step(|| steps_per_s(constants, seed, 2))?;
         Ok(Report {
             sim_calls_per_s: 1e9 / sim_call_ns,
             sim_call_ns,
@@ -71,6 +79,8 @@ impl Report {
             })?,
             world_draw_us: world_draw(constants, seed, stopwatch)?,
             simulator_us: simulators(mix, constants, seed, stopwatch)?,
+            env_steps_per_s,
+            env_two_cores: on_two_cores / env_steps_per_s,
             calls: mix.places.iter().map(|place| place.calls.len()).sum(),
             places: mix.places.len(),
         })
@@ -130,6 +140,7 @@ impl fmt::Display for Report {
             ("  true time", self.model_ns, "ns"),
             ("world drawn", self.world_draw_us, "us"),
             ("simulator made", self.simulator_us, "us"),
+            ("environment step", 1e9 / self.env_steps_per_s, "ns"),
         ] {
             table.row([what.to_owned(), format!("{time:.1}"), unit.to_owned()]);
         }
@@ -138,8 +149,11 @@ impl fmt::Display for Report {
         write!(f, "#\n{table}")?;
         writeln!(
             f,
-            "Summary  {:.2} million simulated calls per second on one core",
-            self.sim_calls_per_s / 1e6
+            "Summary  {:.2} million simulated calls and {:.2} million environment steps per second on one core; \
+             {:.2} times as many steps on two",
+            self.sim_calls_per_s / 1e6,
+            self.env_steps_per_s / 1e6,
+            self.env_two_cores
         )
     }
 }

@@ -25,6 +25,13 @@ impl<'a> Stopwatch<'a> {
         Stopwatch { progress }
     }
 
+    /// A measurement that times itself.
+    pub fn step<T>(&self, measure: impl FnOnce() -> Result<T>) -> Result<T> {
+        let measured = measure()?;
+        self.progress.advance(1)?;
+        Ok(measured)
+    }
+
     /// ns of one thing, where each part is `things` of them: the mean over parts of their medians.
     /// It takes `least` long.
     pub fn time<P>(&self, least: Duration, parts: &[P], things: usize, work: impl FnMut(&P)) -> Result<f64> {

@@ -1,16 +1,18 @@
-//! `simulate`: the true and the NCCL-predicted time of every knob setting of one call.
+//! `simulate`: the true and the NCCL-predicted time of every knob setting of one call, or what there is
+//! to win on the machines of a curriculum.
 
 mod report;
+mod survey;
 mod text;
 
 use std::env;
 
-use anyhow::{Result, anyhow, bail, ensure};
+use anyhow::{Context, Result, anyhow, bail, ensure};
 use dynamiccl_env::cluster::{Cluster, CommOptions};
 use dynamiccl_env::model::ConstantsFile;
 use dynamiccl_env::sim::Simulator;
 use dynamiccl_env::world::World;
-use dynamiccl_spec::{Algorithm, Overrides};
+use dynamiccl_spec::{Algorithm, Bytes, Collective, Overrides};
 
 use super::machine;
 use crate::args::SimulateArgs;
@@ -20,6 +22,9 @@ use report::Report;
 
 /// Makes the plan and carries it out.
 pub fn run(args: &SimulateArgs, session: &Session) -> Result<Ending> {
+    if let Some(curriculum) = &args.curriculum {
+        return survey::run(curriculum, args, session);
+    }
     let plan = Plan::new(args)?;
     for variable in unused_variables(args) {
         session.output.note(format_args!(
@@ -34,11 +39,16 @@ pub fn run(args: &SimulateArgs, session: &Session) -> Result<Ending> {
 struct Plan {
     cluster: Cluster,
     simulator: Simulator,
+    collective: Collective,
+    bytes: u64,
+    nodes: u32,
 }
 
 impl Plan {
     fn new(args: &SimulateArgs) -> Result<Self> {
-        ensure!(args.bytes.0 > 0, "--bytes 0: there is nothing to send");
+        let call = args.nodes.zip(args.collective).zip(args.bytes);
+        let ((nodes, collective), Bytes(bytes)) = call.context("give --nodes, --collective and --bytes")?;
+        ensure!(bytes > 0, "--bytes 0: there is nothing to send");
         let options = CommOptions {
             ranks_per_node: args.ranks_per_node,
             sharp: args.sharp,
@@ -46,18 +56,18 @@ impl Plan {
             overrides: overrides(&args.env)?,
         };
         let mut cluster = machine::load(&args.machine)?;
-        machine::replace_graphs(&mut cluster, args.nodes, args.graphs.graph.as_deref())?;
+        machine::replace_graphs(&mut cluster, nodes, args.graphs.graph.as_deref())?;
         let constants = ConstantsFile::load(&args.constants.constants)?;
         let world = match args.world {
             Some(seed) => World::draw(&constants, seed),
             None => World::nominal(&constants),
         };
-        let simulator = Simulator::new(&cluster, args.nodes, &options, &world)?;
-        Ok(Plan { cluster, simulator })
+        let simulator = Simulator::new(&cluster, nodes, &options, &world)?;
+        Ok(Plan { cluster, simulator, collective, bytes, nodes })
     }
 
     fn report(&self, args: &SimulateArgs) -> Result<Report> {
-        let (collective, bytes) = (args.collective, args.bytes.0);
+        let Plan { collective, bytes, nodes, .. } = *self;
         let communicator = self.simulator.communicator();
         let table = communicator.cost_table(collective, bytes, 1);
         let decision = communicator.decide_from(&table, bytes);
@@ -73,8 +83,8 @@ impl Plan {
             simulated: true,
             cluster: self.cluster.name.clone(),
             description: self.cluster.description.clone(),
-            tier: self.cluster.tier(args.nodes),
-            nodes: args.nodes,
+            tier: self.cluster.tier(nodes),
+            nodes,
             ranks: communicator.ranks(),
             collective,
             bytes,
@@ -102,19 +112,19 @@ impl Plan {
             let note = "made from a topology dump, with links as fast as usual for such machines; calibrate fits them";
             notes.push(note.to_owned());
         }
-        if args.collective.is_sharded() && !args.bytes.0.is_multiple_of(u64::from(ranks)) {
-            let whole = args.bytes.0 / u64::from(ranks) * u64::from(ranks);
+        let bytes = self.bytes;
+        if self.collective.is_sharded() && !bytes.is_multiple_of(u64::from(ranks)) {
+            let whole = bytes / u64::from(ranks) * u64::from(ranks);
             notes.push(format!(
-                "{} B do not divide by {ranks} ranks: NCCL would send {whole} B, times are for the size as given",
-                args.bytes.0
+                "{bytes} B do not divide by {ranks} ranks: NCCL would send {whole} B, times are for the size as given"
             ));
         }
-        if local < self.cluster.gpus_per_node {
-            let all = self.cluster.gpus_per_node;
+        let all = self.cluster.gpus_per_node;
+        if local < all && self.cluster.graphs.part.iter().all(|part| part.ranks_per_node < local) {
             notes.push(format!("{local} of {all} GPUs per node: NCCL's graphs are those of whole nodes"));
         }
         let no_collnet = communicator.graph(Algorithm::CollnetChain).channels == 0;
-        if args.sharp && (args.nodes == 1 || no_collnet) {
+        if args.sharp && (self.nodes == 1 || no_collnet) {
             notes.push("--sharp changes nothing: there is no CollNet graph on these nodes".to_owned());
         }
         notes
