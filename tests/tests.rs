@@ -8,6 +8,7 @@ mod cli;
 
 /// `simulate`.
 mod simulate;
+mod state;
 
 /// `validate`.
 mod validate;

@@ -1,0 +1,11 @@
+//! The environment: every feature has a cause that changes a time, every gate and every term of the reward
+//! can be seen at work, curricula hold what they promise.
+
+mod curricula;
+mod gates;
+mod mechanisms;
+mod replay;
+mod rewards;
+mod scene;
+mod survey;
+mod vector;
