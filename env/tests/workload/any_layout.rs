@@ -10,6 +10,9 @@ use proptest::prelude::*;
 
 use crate::{A100, small};
 
+/// What goes from one stage to another, in order: bytes and micro-batch.
+type Transfers = BTreeMap<(u8, u8), Vec<(u64, Option<u32>)>>;
+
 fn any_recipe() -> impl Strategy<Value = Recipe> {
     let degrees = (1u32..5, 0u32..3, 1u32..6, 0u32..2, 0u32..3, any::<[bool; 6]>());
     let batches = (1u32..7, 1u32..3, 1u32..4, 0usize..3, 1.0..3.0f64);
@@ -68,8 +71,7 @@ proptest! {
 
     #[test]
     fn every_send_meets_its_receive(recipe in any_recipe()) {
-        let mut sent: BTreeMap<(u8, u8), Vec<(u64, Option<u32>)>> = BTreeMap::new();
-        let mut received = sent.clone();
+        let (mut sent, mut received) = (Transfers::new(), Transfers::new());
         for call in programs(&recipe, true).iter().flat_map(|program| &program.calls) {
             let Some(peer) = call.peer else { continue };
             let what = (call.bytes, call.micro_batch);

@@ -162,8 +162,8 @@ fn compute_is_that_of_the_model() {
     let program = program(&recipe, 0);
     assert!(program.calls.is_empty(), "one rank talks to nobody");
     // 6 operations per parameter and token, the attention's scores extra; neither embedding nor norm.
-    let matrices = (4 * (4 * 64 + 8 + 2 * 256 + 8) + 800) as f64;
-    let scores = (4 * 16 * 8) as f64;
+    let matrices = 4.0 * (4.0 * 64.0 + 8.0 + 2.0 * 256.0 + 8.0) + 800.0;
+    let scores = 4.0 * 16.0 * 8.0;
     let passes = 2.0 * 3.0 * 2.0 * 16.0 * (matrices + scores);
     let step = 5.0 * 700.0 * small().params() as f64;
     assert!((program.compute() * A100 / (passes + step) - 1.0).abs() < 1e-12);
