@@ -4,12 +4,15 @@
 //! The simulator, recorded traces and live NCCL implement it, and whoever acts or checks knows nothing
 //! else of them. Observations go into memory that the caller owns, so that a step never allocates.
 
+pub mod check;
 mod spaces;
+mod tiny;
 
 use dynamiccl_spec::action::HEADS;
 use thiserror::Error;
 
 pub use spaces::{FeatureSpace, HeadSpace, Spaces};
+pub use tiny::{Tiny, TinyInfo};
 
 /// A world that can be acted in.
 pub trait Env: Send {

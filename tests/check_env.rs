@@ -1,0 +1,38 @@
+//! `check-env`: a line per rule, its document, its errors.
+
+use dynamiccl_env::gym::check::Rule;
+
+use crate::util::{Dir, fields};
+
+#[test]
+fn an_environment_that_keeps_the_contract_gets_a_tick_per_rule() {
+    let said = Dir::new().run("check-env tiny --steps 2000");
+    assert_eq!(said.code, 0, "{}", said.stderr);
+    let ticks: Vec<_> = said.stdout.lines().filter_map(|line| line.strip_prefix("✓  ")).collect();
+    let names: Vec<_> = ticks.iter().filter_map(|line| line.split_whitespace().next()).collect();
+    assert_eq!(names, Rule::ALL.map(Rule::name));
+    assert!(said.stdout.ends_with("Summary  tiny-v1 keeps the contract\n"), "{}", said.stdout);
+}
+
+#[test]
+fn the_document_has_every_rule() {
+    let document = Dir::new().run("check-env tiny --steps 2000 --seed 5 --json").json();
+    let expected = ["command", "curriculum", "env", "id", "ok", "rules", "schema", "seed", "steps", "trace"];
+    assert_eq!(fields(&document), expected);
+    assert_eq!((&document["ok"], &document["env"]), (&true.into(), &"tiny".into()));
+    let rules = document["rules"].as_array().expect("a list of rules");
+    assert_eq!(rules.len(), Rule::ALL.len());
+    assert!(rules.iter().all(|rule| rule["verdict"] == "kept"));
+    assert!(document["steps"].as_u64().is_some_and(|steps| steps > 2000));
+}
+
+#[test]
+fn what_cannot_be_checked_is_an_error() {
+    for (words, expected) in
+        [("check-env tiny --steps 0", "--steps 0"), ("check-env trace", "--trace"), ("check-env simm", "sim")]
+    {
+        let said = Dir::new().run(words);
+        assert_eq!(said.code, 2, "{words}");
+        assert!(said.stderr.contains(expected), "{words}: {}", said.stderr);
+    }
+}
