@@ -2,7 +2,7 @@
 
 use dynamiccl_env::gym::check::Rule;
 
-use crate::util::{Dir, fields};
+use crate::util::{Dir, fields, repository};
 
 #[test]
 fn an_environment_that_keeps_the_contract_gets_a_tick_per_rule() {
@@ -24,6 +24,15 @@ fn the_document_has_every_rule() {
     assert_eq!(rules.len(), Rule::ALL.len());
     assert!(rules.iter().all(|rule| rule["verdict"] == "kept"));
     assert!(document["steps"].as_u64().is_some_and(|steps| steps > 2000));
+}
+
+#[test]
+fn the_command_page_explains_every_rule() {
+    let page = repository("docs/commands.md");
+    for rule in Rule::ALL {
+        let line = format!("| `{}` | {} |", rule.name(), rule.meaning());
+        assert!(page.contains(&line), "docs/commands.md lacks {line}");
+    }
 }
 
 #[test]

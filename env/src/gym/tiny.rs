@@ -116,7 +116,7 @@ impl Job {
     /// The legal choice of the first head that the size is nearest to.
     fn best(&self) -> u8 {
         let legal = (0..CHOICES[0]).filter(|choice| self.mask[0] >> choice & 1 == 1);
-        let distance = |choice: &u32| (self.size * 1e3) as u32 / 400 ^ *choice;
+        let distance = |choice: &u32| ((self.size * 3.0) as u32).abs_diff(*choice);
         legal.min_by_key(distance).unwrap_or(0) as u8
     }
 
