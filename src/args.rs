@@ -9,6 +9,7 @@ use std::str::FromStr;
 use clap::{ArgAction, Parser, Subcommand, ValueEnum};
 use dynamiccl_env::nccl::Version;
 use dynamiccl_spec::{Bytes, Collective};
+use serde::Serialize;
 
 /// The end of every long help.
 macro_rules! exit_codes {
@@ -93,6 +94,8 @@ pub enum Command {
     Validate(ValidateArgs),
     /// Fit a cluster to the nccl-tests logs of a machine
     Calibrate(CalibrateArgs),
+    /// Hold an environment to every rule of the contract
+    CheckEnv(CheckEnvArgs),
     /// Time the program itself: simulator steps and decisions per second
     #[command(after_long_help = exit_codes!())]
     Bench,
@@ -240,6 +243,43 @@ pub struct CalibrateArgs {
     pub constants: ConstantsArgs,
 }
 
+/// Words of `check-env`.
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = concat!("\
+EXAMPLES
+    dynamiccl check-env tiny
+    dynamiccl check-env sim --curriculum smoke --steps 20000
+    dynamiccl check-env trace --trace job.jsonl --json
+
+", exit_codes!()))]
+pub struct CheckEnvArgs {
+    /// Environment
+    #[arg(value_name = "ENV", value_enum)]
+    pub env: EnvKind,
+    /// Curriculum of the simulated jobs: a name, or a file ending in .toml
+    #[arg(long, value_name = "NAME|FILE", default_value = "smoke")]
+    pub curriculum: String,
+    /// Recording to replay: our own lines or NCCL inspector's [default: a small one that we bring along]
+    #[arg(long, value_name = "FILE")]
+    pub trace: Option<PathBuf>,
+    /// Cluster that the recording replays on [default: the one that it names]
+    #[arg(long, value_name = "NAME|FILE")]
+    pub cluster: Option<String>,
+    /// Random legal steps to take
+    #[arg(long, value_name = "N", default_value_t = 100_000)]
+    pub steps: u64,
+}
+
+/// An environment that can be checked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EnvKind {
+    /// Jobs in the simulator
+    Sim,
+    /// A recorded job
+    Trace,
+}
+
 /// The machine: one of the two.
 #[derive(Debug, clap::Args)]
 #[group(multiple = false)]
@@ -334,7 +374,7 @@ mod tests {
     fn every_example_can_be_typed() {
         let mut command = Args::command();
         assert_commands_parse("dynamiccl ", &command.render_long_help().to_string());
-        for name in ["simulate", "validate", "calibrate"] {
+        for name in ["simulate", "validate", "calibrate", "check-env"] {
             let help = command.find_subcommand_mut(name).expect(name).render_long_help();
             assert_commands_parse("dynamiccl ", &help.to_string());
         }

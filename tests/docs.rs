@@ -52,11 +52,12 @@ fn the_cluster_page_explains_every_field() {
 }
 
 /// Commands that between them print every field of every document.
-const DOCUMENTS: [&str; 5] = [
+const DOCUMENTS: [&str; 6] = [
     "simulate --cluster dgx_a100 --nodes 1 --collective allreduce --bytes 1M",
     "validate --sweeps sweeps",
     "validate --tables tables",
     "calibrate --log all_reduce.json --cluster h100_4gpu --out mine.toml",
+    "check-env tiny --steps 1000",
     "bench",
 ];
 
@@ -78,7 +79,7 @@ fn the_command_page_explains_every_field() {
 #[test]
 fn the_command_page_explains_every_flag() {
     let page = repository("docs/commands.md");
-    for command in ["simulate", "validate", "calibrate", "bench"] {
+    for command in ["simulate", "validate", "calibrate", "check-env", "bench"] {
         let help = Dir::new().run(&format!("{command} -h")).stdout;
         let words = help.split(|c: char| !c.is_ascii_alphanumeric() && c != '-');
         for flag in words.filter(|word| word.starts_with("--") && word.len() > 2) {

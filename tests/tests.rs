@@ -16,6 +16,9 @@ mod validate;
 /// `calibrate`.
 mod calibrate;
 
+/// `check-env`.
+mod check_env;
+
 /// `bench`.
 mod bench;
 

@@ -3,6 +3,7 @@
 
 mod bench;
 mod calibrate;
+mod check_env;
 mod machine;
 mod simulate;
 mod validate;
@@ -20,6 +21,7 @@ pub fn run(args: &Args) -> Result<Ending> {
         Command::Simulate(args) => simulate::run(args, &session),
         Command::Validate(args) => validate::run(args, &session),
         Command::Calibrate(args) => calibrate::run(args, &session),
+        Command::CheckEnv(args) => check_env::run(args, &session),
         Command::Bench => bench::run(&session),
     }
 }

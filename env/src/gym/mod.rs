@@ -4,8 +4,10 @@
 //! The simulator, recorded traces and live NCCL implement it, and whoever acts or checks knows nothing
 //! else of them. Observations go into memory that the caller owns, so that a step never allocates.
 
+pub mod check;
 mod random;
 mod spaces;
+mod tiny;
 mod vector;
 
 use dynamiccl_spec::action::HEADS;
@@ -13,6 +15,7 @@ use thiserror::Error;
 
 pub use random::RandomActor;
 pub use spaces::{FeatureSpace, HeadSpace, Spaces};
+pub use tiny::{Tiny, TinyInfo};
 pub use vector::{Slot, VecEnv, VecStep, seed_of};
 
 /// A world that can be acted in.

@@ -52,14 +52,25 @@ pub struct SimEnv {
 /// Where jobs come from.
 #[derive(Debug, Clone)]
 enum Jobs {
-    Drawn(Arc<Stage>),
+    Drawn(Box<[Arc<Stage>]>),
     Fixed(Box<Job>, Box<Rules>),
 }
 
 impl SimEnv {
     /// Jobs drawn from a stage.
     pub fn new(stage: Arc<Stage>, constants: Arc<ConstantsFile>) -> Self {
-        Self::over(Jobs::Drawn(stage), constants, "sim-v1")
+        Self::mixed([stage], constants)
+    }
+
+    /// Jobs drawn from stages, all as likely.
+    ///
+    /// # Panics
+    ///
+    /// Without a stage.
+    pub fn mixed(stages: impl IntoIterator<Item = Arc<Stage>>, constants: Arc<ConstantsFile>) -> Self {
+        let stages: Box<[_]> = stages.into_iter().collect();
+        assert!(!stages.is_empty(), "an environment needs a stage");
+        Self::over(Jobs::Drawn(stages), constants, "sim-v1")
     }
 
     /// One job over and over, each time in another world; the stage says how it is judged.
@@ -85,8 +96,8 @@ impl SimEnv {
         let rng = self.rng.as_mut().ok_or(EnvError::NoEpisode("the first reset needs a seed"))?;
         let backend = |error: &dyn std::fmt::Display| EnvError::Backend(error.to_string());
         let (job, rules) = match &self.jobs {
-            Jobs::Drawn(stage) => {
-                let stage = replayed(stage, rng);
+            Jobs::Drawn(stages) => {
+                let stage = replayed(&stages[rng.random_range(0..stages.len())], rng);
                 (Job::draw(stage, rng).map_err(|error| backend(&error))?, rules(stage))
             }
             Jobs::Fixed(job, rules) => (Job { world: rng.random(), ..(**job).clone() }, (**rules).clone()),

@@ -30,8 +30,8 @@ pub struct TriggerConfig {
 impl Default for TriggerConfig {
     fn default() -> Self {
         TriggerConfig {
-            slack: 0.5,
-            threshold: 8.0,
+            slack: 0.35,
+            threshold: 9.0,
             clip: 3.0,
             burn_in: 8,
             spread: 0.1,

@@ -1,7 +1,5 @@
 //! Congestion: how far a communicator's recent calls are above the best level of their kinds.
 
-use dynamiccl_spec::math::exp;
-
 /// How fast the signal follows, per call.
 const FOLLOW: f64 = 1.0 / 8.0;
 
@@ -18,9 +16,11 @@ impl Congestion {
         self.excess += (excess - self.excess) * FOLLOW;
     }
 
-    /// The share of the time that is lost, 0 to 1.
+    /// 0 to 1: x / (1 + x) of the mean log excess x. That is the share of the time that is lost while it
+    /// is small, 0.5 where calls take e times as long, and needs no exponential in every call.
     pub fn signal(&self) -> f64 {
-        if self.excess > 0.0 { 1.0 - exp(-self.excess) } else { 0.0 }
+        let excess = if self.excess > 0.0 { self.excess } else { 0.0 };
+        excess / (1.0 + excess)
     }
 }
 
@@ -29,12 +29,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_is_the_share_of_the_time_that_is_lost_and_decays() {
+    fn it_grows_with_the_excess_and_decays() {
         let mut congestion = Congestion::default();
-        (0..100).for_each(|_| congestion.push(std::f64::consts::LN_2));
+        (0..100).for_each(|_| congestion.push(1.0));
         assert!((congestion.signal() - 0.5).abs() < 1e-3, "{}", congestion.signal());
         (0..30).for_each(|_| congestion.push(0.0));
-        assert!(congestion.signal() < 0.02);
+        assert!(congestion.signal() < 0.03);
         (0..100).for_each(|i| congestion.push(if i % 2 == 0 { 0.2 } else { -0.2 }));
         assert!(congestion.signal() < 0.03);
     }

@@ -29,8 +29,6 @@ pub struct Shift {
     pub variance: f64,
 }
 
-/// A run this short was made by a shift beyond the clip, of which clipped residuals say too little.
-const SHORT_RUN: f64 = 6.0;
 /// Variance of the median of three.
 const MEDIAN_VARIANCE: f64 = 0.45;
 
@@ -44,17 +42,20 @@ impl Cusum {
 
     /// The larger score, with its sign.
     pub fn score(&self) -> f64 {
-        if self.up.score >= self.down.score { self.up.score } else { -self.down.score }
+        larger(self.up.score, self.down.score).copysign(self.up.score - self.down.score)
     }
 
-    /// The shift, if a side has reached the threshold; then both start again.
-    pub fn take(&mut self, threshold: f64) -> Option<Shift> {
-        let side = if self.up.score >= self.down.score { self.up } else { self.down };
-        if side.score < threshold {
+    /// The shift, if a side has reached the threshold; then both start again. A shift beyond `visible` shows
+    /// in every single call: the last three then say it better than a run that may have begun before it,
+    /// and of which only clipped residuals are kept.
+    pub fn take(&mut self, threshold: f64, visible: f64) -> Option<Shift> {
+        if larger(self.up.score, self.down.score) < threshold {
             return None;
         }
-        let shift = if side.calls <= SHORT_RUN {
-            Shift { by: median(self.last), variance: MEDIAN_VARIANCE }
+        let side = if self.up.score >= self.down.score { self.up } else { self.down };
+        let late = median(self.last);
+        let shift = if late.abs() >= visible {
+            Shift { by: late, variance: MEDIAN_VARIANCE }
         } else {
             Shift { by: side.sum / side.calls, variance: 1.0 / side.calls }
         };
@@ -66,12 +67,16 @@ impl Cusum {
 impl Side {
     fn push(&mut self, step: f64, residual: f64) {
         let score = self.score + step;
-        *self = if score > 0.0 {
-            Side { score, calls: self.calls + 1.0, sum: self.sum + residual }
-        } else {
-            Side::default()
-        };
+        // A factor and not a branch: which way noise goes cannot be predicted.
+        let runs = if score > 0.0 { 1.0 } else { 0.0 };
+        *self =
+            Side { score: score * runs, calls: (self.calls + 1.0) * runs, sum: (self.sum + residual) * runs };
     }
+}
+
+/// The larger of two numbers that are never NaN.
+fn larger(a: f64, b: f64) -> f64 {
+    if a > b { a } else { b }
 }
 
 /// Of three, so that one outlier does not move it.
@@ -86,7 +91,7 @@ mod tests {
     fn feed(cusum: &mut Cusum, residuals: &[f64]) -> Option<Shift> {
         residuals.iter().find_map(|&r| {
             cusum.push(0.5, r.clamp(-3.0, 3.0), r.clamp(-3.0, 3.0), r);
-            cusum.take(8.0)
+            cusum.take(8.0, 1.5)
         })
     }
 
@@ -113,6 +118,12 @@ mod tests {
     fn a_large_shift_is_measured_beyond_the_clip_and_beside_an_outlier() {
         let shift = feed(&mut Cusum::default(), &[10.0, 10.0, 90.0, 10.0]).unwrap();
         assert_eq!(shift.by, 10.0);
+    }
+
+    #[test]
+    fn a_run_that_began_before_the_shift_does_not_dilute_it() {
+        let calls = [[0.6; 20].as_slice(), &[9.0; 4]].concat();
+        assert_eq!(feed(&mut Cusum::default(), &calls).unwrap().by, 9.0);
     }
 
     #[test]

@@ -40,7 +40,8 @@ impl Ran {
     pub fn of(realised: &Realised) -> Self {
         let chunk = (realised.chunk_bytes.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 51) as u32;
         let pair = 1 + realised.pair.index() as u32;
-        Ran(chunk << 19 | (realised.threads / 32 & 0x3f) << 13 | (realised.channels & 0xff) << 5 | pair)
+        let (warps, channels) = (realised.threads / 32, realised.channels);
+        Ran((chunk << 19) | ((warps & 0x3f) << 13) | ((channels & 0xff) << 5) | pair)
     }
 
     /// A call that somebody else carried, or that NCCL does not tune.

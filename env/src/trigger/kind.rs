@@ -21,7 +21,11 @@ const FOLLOW: f64 = 1.0 / 8.0;
 /// The model of one kind of call.
 #[derive(Debug, Clone, Copy)]
 pub struct Kind {
+    /// What the settings are; apart, so that they are compared at once.
+    rans: [Ran; SETTINGS],
     settings: [Setting; SETTINGS],
+    /// Settings that are known.
+    known: usize,
     /// Calls of the kind.
     calls: u32,
     /// Residuals that the spread has seen.
@@ -40,8 +44,7 @@ pub struct Kind {
 /// What is known of one setting.
 #[derive(Debug, Clone, Copy, Default)]
 struct Setting {
-    ran: Ran,
-    /// The call in which it ran last; 0 for never.
+    /// The call in which it ran last.
     used: u32,
     offset: f64,
     variance: f64,
@@ -68,7 +71,9 @@ impl Kind {
     /// A kind of which nothing is known but a guess of its variance.
     pub fn new(variance: f64) -> Self {
         Kind {
+            rans: [Ran::default(); SETTINGS],
             settings: [Setting::default(); SETTINGS],
+            known: 0,
             calls: 0,
             residuals: 0,
             level: 0.0,
@@ -90,19 +95,40 @@ impl Kind {
         self.calls = self.calls.saturating_add(1);
         let before = if self.calls == 1 { ratio } else { self.mean };
         self.mean = before + (ratio - before) * FOLLOW;
-        match self.settings.iter().position(|setting| setting.used > 0 && setting.ran == ran) {
+        match self.find(ran) {
             Some(at) => self.again(config, at, ratio),
             None => self.first(config, ran, ratio, before),
         }
     }
 
+    /// Where a setting is. Without a branch per setting: which one runs cannot be predicted.
+    fn find(&self, ran: Ran) -> Option<usize> {
+        let bit = |(at, other): (usize, &Ran)| u32::from(*other == ran) << at;
+        let same: u32 = self.rans.iter().enumerate().map(bit).sum();
+        let same = same & ((1 << self.known) - 1);
+        (same != 0).then(|| same.trailing_zeros() as usize)
+    }
+
+    /// Where a new setting goes: the next place, or that of the one unused for longest.
+    fn place(&mut self) -> usize {
+        if self.known < SETTINGS {
+            self.known += 1;
+            return self.known - 1;
+        }
+        (1..SETTINGS).fold(
+            0,
+            |oldest, at| {
+                if self.settings[at].used < self.settings[oldest].used { at } else { oldest }
+            },
+        )
+    }
+
     /// The first call with a setting: it says where the setting stands, and nothing else.
     fn first(&mut self, config: &TriggerConfig, ran: Ran, ratio: f64, expected: f64) -> Seen {
-        let oldest = self.settings.iter_mut().min_by_key(|setting| setting.used);
-        if let Some(setting) = oldest {
-            let variance = 1.0 + self.level_variance;
-            *setting = Setting { ran, used: self.calls, offset: ratio - self.level, variance };
-        }
+        let at = self.place();
+        let (offset, variance) = (ratio - self.level, 1.0 + self.level_variance);
+        self.rans[at] = ran;
+        self.settings[at] = Setting { used: self.calls, offset, variance };
         let cusum = self.cusum.score() / config.threshold;
         Seen { expected, cusum, error: 0.0, excess: None, change: None, variance: self.variance }
     }
@@ -114,7 +140,8 @@ impl Kind {
         let predictive = 1.0 + self.level_variance + variance;
         let deviation = (self.variance * predictive).sqrt();
         let residual = ratio - expected;
-        let score = (residual / deviation).clamp(-config.clip, config.clip);
+        let error = residual / deviation;
+        let score = error.clamp(-config.clip, config.clip);
         let clipped = score * deviation;
         let excess = self.level + clipped - self.best;
         self.learn_spread(config, score);
@@ -122,25 +149,26 @@ impl Kind {
             self.cusum.push(config.slack, score, clipped, residual);
         }
         let cusum = (self.cusum.score() / config.threshold).clamp(-1.0, 1.0);
-        let change = self.cusum.take(config.threshold);
+        let change = self.cusum.take(config.threshold, 0.5 * config.clip * deviation);
         match change {
             Some(shift) => self.jump(shift),
-            None => self.learn(at, clipped / predictive, predictive, 1.0 - cusum.abs()),
+            None => self.learn(at, clipped, (1.0 - cusum.abs()) / predictive),
         }
         self.settings[at].used = self.calls;
-        self.best = (self.best + (self.level - self.best) * FORGET).min(self.level);
-        let error = residual.abs() / deviation;
-        Seen { expected, cusum, error, excess: Some(excess), change, variance: self.variance }
+        let best = self.best + (self.level - self.best) * FORGET;
+        self.best = if best < self.level { best } else { self.level };
+        Seen { expected, cusum, error: error.abs(), excess: Some(excess), change, variance: self.variance }
     }
 
-    /// Shares a residual out between level and offset. Under suspicion less is learned: what CUSUM is
-    /// about to establish must not be taken for drift.
-    fn learn(&mut self, at: usize, residual: f64, predictive: f64, trust: f64) {
+    /// Shares a residual out between level and offset, by what is not known of them. `trust` is less under
+    /// suspicion: what CUSUM is about to establish must not be taken for drift.
+    fn learn(&mut self, at: usize, residual: f64, trust: f64) {
         let setting = &mut self.settings[at];
-        self.level += trust * self.level_variance * residual;
-        self.level_variance -= trust * self.level_variance * self.level_variance / predictive;
-        setting.offset += trust * setting.variance * residual;
-        setting.variance -= trust * setting.variance * setting.variance / predictive;
+        let (level, offset) = (trust * self.level_variance, trust * setting.variance);
+        self.level += level * residual;
+        self.level_variance -= level * self.level_variance;
+        setting.offset += offset * residual;
+        setting.variance -= offset * setting.variance;
     }
 
     fn jump(&mut self, shift: Shift) {
@@ -149,9 +177,11 @@ impl Kind {
     }
 
     fn learn_spread(&mut self, config: &TriggerConfig, score: f64) {
-        let rate = (1.0 / (f64::from(self.residuals) + PRIOR_CALLS + 1.0)).max(config.spread_rate);
+        let early = 1.0 / (f64::from(self.residuals) + PRIOR_CALLS + 1.0);
+        let rate = if early > config.spread_rate { early } else { config.spread_rate };
         self.residuals = self.residuals.saturating_add(1);
-        self.variance += rate * self.variance * (score * score - 1.0);
-        self.variance = self.variance.max(config.least_spread * config.least_spread);
+        let variance = self.variance + rate * self.variance * (score * score - 1.0);
+        let least = config.least_spread * config.least_spread;
+        self.variance = if variance > least { variance } else { least };
     }
 }

@@ -13,7 +13,7 @@ pub struct Signals {
     pub cusum: f64,
     /// Distance from the expected, in spreads; 0 where there was nothing to expect.
     pub error: f64,
-    /// Share of recent calls' time that was lost beyond the best level of their kinds, 0 to 1.
+    /// How far recent calls were above the best level of their kinds: x / (1 + x) of the mean log, 0 to 1.
     pub congestion: f64,
     /// The level has changed for good: this call established it.
     pub changed: bool,
