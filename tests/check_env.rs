@@ -37,14 +37,12 @@ fn the_command_page_explains_every_rule() {
 
 #[test]
 fn what_cannot_be_checked_is_an_error() {
-    for (words, expected) in
-        [
-            ("check-env sim --steps 0", "--steps 0"),
-            ("check-env trace --trace none.jsonl", "none.jsonl"),
-            ("check-env sim --curriculum stag1", "did you mean \"stage1\"?"),
-            ("check-env simm", "sim"),
-        ]
-    {
+    for (words, expected) in [
+        ("check-env sim --steps 0", "--steps 0"),
+        ("check-env trace --trace none.jsonl", "none.jsonl"),
+        ("check-env sim --curriculum stag1", "did you mean \"stage1\"?"),
+        ("check-env simm", "sim"),
+    ] {
         let said = Dir::new().run(words);
         assert_eq!(said.code, 2, "{words}");
         assert!(said.stderr.contains(expected), "{words}: {}", said.stderr);

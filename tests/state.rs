@@ -6,8 +6,8 @@ use std::fmt::Write;
 
 use dynamiccl_env::reward;
 use dynamiccl_spec::features::{
-    Block, CALL_WIDTH, CONTEXT_WIDTH, FEATURES, Feature, HISTORY_WIDTH, JOB_WIDTH, Kind, Origin, Part, VERSION,
-    hash,
+    Block, CALL_WIDTH, CONTEXT_WIDTH, FEATURES, Feature, HISTORY_WIDTH, JOB_WIDTH, Kind, Origin, Part,
+    VERSION, hash,
 };
 use dynamiccl_spec::{Gate, Head};
 
@@ -72,10 +72,11 @@ fn row(feature: &Feature) -> String {
 }
 
 fn actions() -> String {
-    let mut text = "\n## Actions\n\nOne choice per head, in this order; each head is conditioned on the ones \
+    let mut text =
+        "\n## Actions\n\nOne choice per head, in this order; each head is conditioned on the ones \
                     before. Threads are chosen at the first call of a process and kept: later calls \
                     have only the first choice.\n\n| head | choices |\n|---|---|\n"
-        .to_owned();
+            .to_owned();
     for head in Head::ALL {
         let labels: Vec<_> = (0..head.size()).filter_map(|index| head.label(index)).collect();
         let _ = writeln!(text, "| `{head}` | {} |", labels.join(", "));
@@ -84,9 +85,10 @@ fn actions() -> String {
 }
 
 fn gates() -> String {
-    let mut text = "\n## Gates\n\nA gate takes choices away before a policy is asked, whatever its network says. \
+    let mut text =
+        "\n## Gates\n\nA gate takes choices away before a policy is asked, whatever its network says. \
                     `info` counts the calls at which each did.\n\n| gate | what it does |\n|---|---|\n"
-        .to_owned();
+            .to_owned();
     for gate in Gate::ALL {
         let does = match gate {
             Gate::InNetwork => "switches aggregate: an allreduce is passed through to them",
@@ -104,18 +106,27 @@ fn gates() -> String {
 }
 
 fn reward_terms() -> String {
-    let mut text = "\n## Reward\n\nThe sum of eight terms, each in `info`; their weights are in the curriculum. \
+    let mut text =
+        "\n## Reward\n\nThe sum of eight terms, each in `info`; their weights are in the curriculum. \
                     All are zero for calls that NCCL does not tune.\n\n| term | what it is |\n|---|---|\n"
-        .to_owned();
+            .to_owned();
     for name in reward::NAMES {
         let is = match name {
             "time" => "− true time ÷ true time of NCCL's own choice in the same conditions, clipped",
-            "switch" => "− weight where the knobs differ from the last call of the same communicator, collective and size octave",
+            "switch" => {
+                "− weight where the knobs differ from the last call of the same communicator, collective and size octave"
+            }
             "congestion" => "− weight × queues that own channels have filled before the call, 0 to 1",
             "probe" => "− weight where the action was sampled and is not the policy's preference",
-            "convergence" => "− weight × min(1 ÷ |loss change|, cap) ÷ cap on a synthetic loss; no knob changes it",
-            "sm" => "− weight × µs that compute beside the call lost to its channels ÷ time of NCCL's own choice",
-            "tier" => "− weight × what the setting demands of links (Simple, larger chunks, channels) × distance, 0 to 1",
+            "convergence" => {
+                "− weight × min(1 ÷ |loss change|, cap) ÷ cap on a synthetic loss; no knob changes it"
+            }
+            "sm" => {
+                "− weight × µs that compute beside the call lost to its channels ÷ time of NCCL's own choice"
+            }
+            "tier" => {
+                "− weight × what the setting demands of links (Simple, larger chunks, channels) × distance, 0 to 1"
+            }
             "fault" => "− weight where a fault struck during the call",
             other => panic!("nobody has described the term {other}"),
         };

@@ -54,6 +54,7 @@ impl Default for Tiny {
             id: "tiny-v1".to_owned(),
             context: vec![feature("size"), feature("call")],
             history: vec![feature("last_reward"), feature("progress")],
+            privileged: Vec::new(),
             heads: vec![head("first", CHOICES[0]), head("second", CHOICES[1])],
         };
         Tiny { spaces, seed: 0, episode: 0, job: None }

@@ -404,9 +404,12 @@ impl Episode {
         }
     }
 
-    /// Writes what is seen before the next call; nothing new where the job is done.
+    /// Writes what is seen before the next call; nothing where the job is done.
     pub fn observe(&self, into: &mut Observation) {
         let Some(pending) = &self.pending else {
+            for numbers in [&mut into.context, &mut into.history, &mut into.privileged] {
+                numbers.fill(0.0);
+            }
             (into.mask, into.decides) = (Mask::FIRST.all_bits(), false);
             return;
         };

@@ -42,7 +42,8 @@ fn held_out_machines_are_in_no_curriculum() {
 
 #[test]
 fn stages_hold_what_they_promise() {
-    let tiers = |jobs: &[Job]| -> BTreeSet<u8> { jobs.iter().map(|job| job.cluster.tier(job.nodes)).collect() };
+    let tiers =
+        |jobs: &[Job]| -> BTreeSet<u8> { jobs.iter().map(|job| job.cluster.tier(job.nodes)).collect() };
     let recipes = |jobs: &[Job]| -> Vec<_> {
         let training = jobs.iter().filter_map(|job| match &job.source {
             Source::Training { recipe, .. } => Some((**recipe).clone()),
@@ -79,7 +80,8 @@ fn sync_mode_and_tau_change_within_a_job() {
         env.reset(Some(seed), &mut observation).unwrap();
         let mut seen = BTreeSet::new();
         for _ in 0..900 {
-            let numbers = |name| &observation.context[dynamiccl_spec::features::catalogue::slot(name).unwrap()];
+            let numbers =
+                |name| &observation.context[dynamiccl_spec::features::catalogue::slot(name).unwrap()];
             seen.insert(format!("{:?} {:?}", numbers("sync_mode"), numbers("local_tau")));
             let step = env.step(&actor.act(&observation), &mut observation).unwrap();
             if step.terminated || step.truncated {
@@ -118,7 +120,8 @@ fn sparse_gradients_are_advised_about() {
 
 #[test]
 fn a_wrong_file_is_refused_with_place_value_and_remedy() {
-    let text = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../curricula/stage1.toml")).unwrap();
+    let text =
+        std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../curricula/stage1.toml")).unwrap();
     let dir = tempfile::tempdir().unwrap();
     let wrong = |from: &str, to: &str| {
         assert!(text.contains(from), "{from}");
@@ -148,8 +151,15 @@ fn the_readme_explains_every_key() {
         for (key, value) in table {
             found.insert(key.clone());
             match value {
-                toml::Value::Table(inner) if ["workload", "regime", "dynamics", "hidden", "reward", "promotion", "replay"].contains(&key.as_str()) => keys(inner, found),
-                toml::Value::Array(items) => items.iter().filter_map(|item| item.as_table()).for_each(|t| keys(t, found)),
+                toml::Value::Table(inner)
+                    if ["workload", "regime", "dynamics", "hidden", "reward", "promotion", "replay"]
+                        .contains(&key.as_str()) =>
+                {
+                    keys(inner, found)
+                }
+                toml::Value::Array(items) => {
+                    items.iter().filter_map(|item| item.as_table()).for_each(|t| keys(t, found))
+                }
                 _ => {}
             }
         }

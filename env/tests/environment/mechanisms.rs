@@ -4,7 +4,8 @@ use dynamiccl_env::workload::{Layout, Planned};
 use dynamiccl_spec::features::catalogue::slot;
 use dynamiccl_spec::features::{FEATURES, JOB_WIDTH, Part};
 use dynamiccl_spec::{
-    CclLibrary, Collective, Compression, Environment, FaultTolerance, GpuSharing, Role, SyncMode, TopologyClass,
+    CclLibrary, Collective, Compression, Environment, FaultTolerance, GpuSharing, Role, SyncMode,
+    TopologyClass,
 };
 
 use crate::scene::{MIB, Scene, Seen, allreduce, repeated, training};
@@ -120,9 +121,7 @@ fn of_training() -> Vec<&'static str> {
     let mut last_stage = with(deep);
     if let dynamiccl_env::job::Source::Training { recipe, stage, program, .. } = &mut last_stage.job.source {
         *stage = 1;
-        *program = std::sync::Arc::new(
-            dynamiccl_env::workload::iteration(recipe, 1, true, 1e8).unwrap(),
-        );
+        *program = std::sync::Arc::new(dynamiccl_env::workload::iteration(recipe, 1, true, 1e8).unwrap());
     }
     seen.extend(changes(&["pipeline_stage"], &with(deep), &last_stage));
     let compressed = |method| training("gpt2_xl", dp(8), "dgx_h100", |r| r.compression = method);
@@ -191,18 +190,22 @@ fn own_channels_congest_the_network_for_the_calls_after() {
     let (few, many) = (with(1), with(9));
     assert!(many[39].report.congestion > few[39].report.congestion);
     assert!(many[39].report.ran.unwrap().micros > few[39].report.ran.unwrap().micros);
-    assert!(many[39].report.own.unwrap().micros == few[39].report.own.unwrap().micros, "NCCL's time is exogenous");
+    assert!(
+        many[39].report.own.unwrap().micros == few[39].report.own.unwrap().micros,
+        "NCCL's time is exogenous"
+    );
 }
 
 #[test]
 fn the_rhythm_follows_how_often_a_kind_of_call_comes() {
     let deep = Layout { dp: 2, tp: 4, ..Layout::default() };
-    let local = |tau| training("gpt2_xl", Layout { dp: 8, ..Layout::default() }, "dgx_h100", |r| {
-        (r.sync, r.tau) = (SyncMode::Local, tau);
-    });
-    let rhythms = |scene: &Scene| -> Vec<_> {
-        scene.run(3, 200).iter().map(|seen| numbers(seen, "rhythm")).collect()
+    let local = |tau| {
+        training("gpt2_xl", Layout { dp: 8, ..Layout::default() }, "dgx_h100", |r| {
+            (r.sync, r.tau) = (SyncMode::Local, tau);
+        })
     };
+    let rhythms =
+        |scene: &Scene| -> Vec<_> { scene.run(3, 200).iter().map(|seen| numbers(seen, "rhythm")).collect() };
     assert_ne!(rhythms(&local(2)), rhythms(&local(8)));
     let mixed = training("llama3_8b", deep, "dgx_h100", |_| {});
     let all = rhythms(&mixed);

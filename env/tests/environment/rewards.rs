@@ -125,7 +125,8 @@ fn agreement(stage: &Stage) -> (usize, usize) {
                 let mut call = Planned::alone(collective, 1 << octave, Role::Unknown);
                 call.beside = beside;
                 let mut env = Scene { stage: stage.clone(), ..repeated(&cluster.name, nodes, call) }.env();
-                let mut observation = dynamiccl_env::gym::Observation::new(dynamiccl_env::gym::Env::spaces(&env));
+                let mut observation =
+                    dynamiccl_env::gym::Observation::new(dynamiccl_env::gym::Env::spaces(&env));
                 dynamiccl_env::gym::Env::reset(&mut env, Some(7), &mut observation).unwrap();
                 let settings = env.settings();
                 let own = settings[0];

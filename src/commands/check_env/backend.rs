@@ -26,7 +26,10 @@ pub fn check(args: &CheckEnvArgs, plan: &Plan<'_>) -> Result<Report> {
     let constants = Arc::new(ConstantsFile::full());
     match args.env {
         EnvKind::Sim => {
-            ensure!(args.trace.is_none() && args.cluster.is_none(), "--trace and --cluster go with check-env trace");
+            ensure!(
+                args.trace.is_none() && args.cluster.is_none(),
+                "--trace and --cluster go with check-env trace"
+            );
             plan.check(|| Ok(SimEnv::mixed(curriculum.stages.iter().cloned(), Arc::clone(&constants))))
         }
         EnvKind::Trace => {

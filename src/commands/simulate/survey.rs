@@ -118,7 +118,11 @@ impl Tier {
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "# simulated: {} over {} worlds; NCCL's own time / the best setting's", self.curriculum, self.worlds)?;
+        writeln!(
+            f,
+            "# simulated: {} over {} worlds; NCCL's own time / the best setting's",
+            self.curriculum, self.worlds
+        )?;
         let mut table = Table::new([
             Column::right("tier"),
             Column::right("all sizes"),

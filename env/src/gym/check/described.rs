@@ -18,7 +18,7 @@ pub fn described(spaces: &Spaces, findings: &mut Findings) {
 fn sound(spaces: &Spaces) -> Result<(), String> {
     let ensure = |holds: bool, detail: String| if holds { Ok(()) } else { Err(detail) };
     ensure(!spaces.id.is_empty(), "the id is empty".to_owned())?;
-    let features = spaces.context.iter().chain(&spaces.history);
+    let features = spaces.context.iter().chain(&spaces.history).chain(&spaces.privileged);
     let names = features.clone().map(|feature| feature.name.as_str()).chain(heads(spaces));
     unique("the name", names)?;
     for FeatureSpace { name, width, low, high } in features {

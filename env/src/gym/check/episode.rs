@@ -107,8 +107,9 @@ impl<'a, E: Env> Episode<'a, E> {
     }
 
     fn refill(&mut self) {
-        let Observation { context, history, mask, decides } = &mut self.observation;
+        let Observation { context, history, privileged, mask, decides } = &mut self.observation;
         context.fill(self.fill);
+        privileged.fill(self.fill);
         history.fill(self.fill);
         mask.fill(self.fill.to_bits());
         *decides = self.fill.is_nan();
@@ -128,8 +129,8 @@ pub fn pick(observation: &Observation, rng: &mut ChaCha8Rng) -> Option<Action> {
 }
 
 fn print(observation: &Observation, rest: u64) -> u64 {
-    let Observation { context, history, mask, decides } = observation;
-    let numbers = context.iter().chain(history.iter()).map(|x| x.to_bits());
+    let Observation { context, history, privileged, mask, decides } = observation;
+    let numbers = context.iter().chain(history).chain(privileged).map(|x| x.to_bits());
     let words = numbers.chain(mask.iter().copied()).chain([u32::from(*decides)]);
     words.fold(rest, |hash, word| mix(hash, u64::from(word)))
 }

@@ -87,6 +87,7 @@ pub fn look(spaces: &Spaces, observation: &Observation, findings: &mut Findings)
     }
     in_range(&spaces.context, &observation.context, findings);
     in_range(&spaces.history, &observation.history, findings);
+    in_range(&spaces.privileged, &observation.privileged, findings);
     look_at_masks(spaces, observation, findings);
 }
 
