@@ -8,9 +8,9 @@ use crate::world::{Climate, Conditions};
 /// µs in which queues drain and senders recover (assumed: a few round trips of congestion control).
 const RECOVERY: f64 = 2000.0;
 /// Flows into one NIC that meet without harm.
-const CALM_FLOWS: f64 = 2.0;
+const CALM_FLOWS: f64 = 1.0;
 /// Flows beyond those at which a NIC's queues are full.
-const FULL_FLOWS: f64 = 16.0;
+const FULL_FLOWS: f64 = 8.0;
 /// How much longer hops take through full queues.
 const QUEUED_HOP: f64 = 0.5;
 
@@ -110,7 +110,7 @@ mod tests {
     #[test]
     fn many_channels_fill_queues_and_time_drains_them() {
         let mut congestion = Congestion::default();
-        congestion.after(2.0, 1e4, 0.0);
+        congestion.after(1.0, 1e4, 0.0);
         assert_eq!(congestion.level(), 0.0);
         congestion.after(32.0, 1e4, 0.0);
         let full = congestion.level();

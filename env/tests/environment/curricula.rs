@@ -96,10 +96,11 @@ fn sync_mode_and_tau_change_within_a_job() {
 #[test]
 fn sparse_gradients_are_advised_about() {
     let mut sparse = (*stage("stage3")).clone();
-    sparse.file.regime.compression = toml::from_str::<std::collections::HashMap<_, _>>("mix = [\"top_k\"]")
-        .unwrap()
-        .remove("mix")
-        .unwrap();
+    sparse.file.regime.compression =
+        toml::from_str::<std::collections::HashMap<String, _>>("mix = [\"top_k\"]")
+            .unwrap()
+            .remove("mix")
+            .unwrap();
     sparse.file.workload.benchmark = 0.0;
     sparse.file.replay.share = 0.0;
     let mut env = SimEnv::new(Arc::new(sparse), Arc::new(ConstantsFile::full()));
@@ -132,7 +133,7 @@ fn a_wrong_file_is_refused_with_place_value_and_remedy() {
         error
     };
     assert!(wrong("calls = 1000", "calls = 0").contains("workload.calls = 0: give 1 to 1048576"));
-    assert!(wrong("sync = [\"bsp\"]", "sync = [\"bps\"]").contains("did you mean \"bsp\"?"));
+    assert!(wrong("sync = [\"bsp\"]", "sync = [\"bspp\"]").contains("did you mean \"bsp\"?"));
     assert!(wrong("switch = 0.002", "swich = 0.002").contains("swich"));
     assert!(wrong("tiers = [1]", "tiers = [9]").contains("from 0 to 4"));
     assert!(wrong("\"dgx_h100\"", "\"dgx_h10\"").contains("dgx_h100"));
