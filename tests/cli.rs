@@ -89,7 +89,7 @@ fn an_unknown_collective_is_answered_with_the_nearest_one() {
     said.assert_error(
         "error: invalid value 'allredcue' for '--collective <K>': unknown collective \"allredcue\"; \
          did you mean \"allreduce\"? \
-         (known: broadcast, reduce, allgather, reducescatter, allreduce, alltoall, sendrecv)",
+         (known: broadcast, reduce, allgather, reducescatter, allreduce, alltoall, sendrecv, alltoallv)",
     );
 }
 
