@@ -11,7 +11,7 @@ use crate::util::{Dir, assert_same};
 const SIMULATE: &str = "simulate --cluster dgx_a100 --nodes 2 --collective allreduce";
 
 /// Every command, and none.
-const COMMANDS: [&str; 5] = ["", "simulate", "validate", "calibrate", "bench"];
+const COMMANDS: [&str; 6] = ["", "simulate", "validate", "calibrate", "check-env", "bench"];
 
 #[test]
 fn help_is_what_we_mean_to_say() {
@@ -89,7 +89,7 @@ fn an_unknown_collective_is_answered_with_the_nearest_one() {
     said.assert_error(
         "error: invalid value 'allredcue' for '--collective <K>': unknown collective \"allredcue\"; \
          did you mean \"allreduce\"? \
-         (known: broadcast, reduce, allgather, reducescatter, allreduce, alltoall, sendrecv)",
+         (known: broadcast, reduce, allgather, reducescatter, allreduce, alltoall, sendrecv, alltoallv)",
     );
 }
 
