@@ -106,7 +106,7 @@ pub enum Command {
 // Made by clap, the usage is too long for a line.
 #[command(
     override_usage = "dynamiccl simulate [OPTIONS] <--cluster C|--topo FILE> --nodes N --collective K --bytes B
-       dynamiccl simulate [OPTIONS] --curriculum NAME|FILE"
+   or: dynamiccl simulate [OPTIONS] --curriculum NAME|FILE"
 )]
 #[command(after_long_help = concat!("\
 EXAMPLES
@@ -247,7 +247,7 @@ pub struct CalibrateArgs {
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = concat!("\
 EXAMPLES
-    dynamiccl check-env tiny
+    dynamiccl check-env trace --trace job.jsonl --cluster dgx_h100
     dynamiccl check-env sim --curriculum smoke --steps 20000
     dynamiccl check-env trace --trace job.jsonl --json
 

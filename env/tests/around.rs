@@ -172,7 +172,13 @@ fn sharing_slows_channels_in_its_own_way() {
     let mut seen = BTreeSet::from([bits(plain.clone())]);
     for sharing in [GpuSharing::Mps, GpuSharing::Mig, GpuSharing::TimeSlice] {
         let slower = times(&amid(&node, Surroundings { sharing, ..Surroundings::ALONE }), &calls);
-        assert!(slower.iter().zip(&plain).all(|(after, before)| after >= before), "{sharing}");
+        for ((after, before), call) in slower.iter().zip(&plain).zip(&calls) {
+            // Sums of other parts may round differently.
+            assert!(
+                *after >= before * (1.0 - 1e-12),
+                "{sharing}: {call:?} takes {after} µs instead of {before}"
+            );
+        }
         assert!(seen.insert(bits(slower)), "{sharing}");
     }
 }

@@ -134,6 +134,7 @@ impl Gates {
     }
 
     /// Narrows a call whose table NCCL has filled.
+    #[inline]
     pub fn narrow(&self, collective: Collective, table: &CostTable) -> Gated {
         let own_only = Mask::ALL
             .only(Head::Path, Path::Nccl as usize)

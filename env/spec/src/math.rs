@@ -7,6 +7,7 @@
 use std::f64::consts::{LN_2, LOG2_E};
 
 /// 2 to the power of `x`; 0 below the smallest normal number, infinity above the largest.
+#[inline]
 pub fn exp2(x: f64) -> f64 {
     if x.is_nan() {
         return x;
@@ -40,11 +41,13 @@ pub fn exp2(x: f64) -> f64 {
 }
 
 /// The natural exponential.
+#[inline]
 pub fn exp(x: f64) -> f64 {
     exp2(x * LOG2_E)
 }
 
 /// Base-2 logarithm of a positive normal number; NaN otherwise.
+#[inline]
 pub fn log2(x: f64) -> f64 {
     if !(f64::MIN_POSITIVE..=f64::MAX).contains(&x) {
         return f64::NAN;
@@ -67,6 +70,7 @@ pub fn log2(x: f64) -> f64 {
 }
 
 /// The natural logarithm.
+#[inline]
 pub fn ln(x: f64) -> f64 {
     log2(x) * LN_2
 }

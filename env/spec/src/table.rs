@@ -23,12 +23,14 @@ impl Default for CostTable {
 
 impl CostTable {
     /// The predicted microseconds of a pair, if it is available.
+    #[inline]
     pub fn get(&self, pair: Pair) -> Option<f32> {
         let cost = self.0[pair.algorithm.id()][pair.protocol.id()];
         (cost >= 0.0 && cost.is_finite()).then_some(cost)
     }
 
     /// Sets the predicted microseconds of a pair.
+    #[inline]
     pub fn set(&mut self, pair: Pair, micros: f32) {
         self.0[pair.algorithm.id()][pair.protocol.id()] = micros;
     }
@@ -39,6 +41,7 @@ impl CostTable {
     }
 
     /// The entry that NCCL takes: the smallest, the first of equals.
+    #[inline]
     pub fn best(&self) -> Option<(Pair, f32)> {
         // Every call of every tuner comes through here: a flat scan is several times faster than iterators
         // over pairs.
@@ -59,6 +62,7 @@ impl CostTable {
     }
 
     /// The available pairs as a mask.
+    #[inline]
     pub fn mask(&self) -> PairMask {
         let costs = self.0.as_flattened().iter().enumerate();
         PairMask(costs.fold(0, |bits, (i, cost)| bits | u32::from(*cost >= 0.0 && cost.is_finite()) << i))

@@ -134,7 +134,7 @@ mod tests {
     #[test]
     fn a_wrong_mix_is_refused_with_what_is_wrong() {
         let wrong = |text| read::<SyncMode>(text).unwrap_err();
-        assert!(wrong("mix = [\"bps\"]").contains("did you mean \"bsp\"?"));
+        assert!(wrong("mix = [\"bspp\"]").contains("did you mean \"bsp\"?"));
         assert!(wrong("mix = { bsp = -1 }").contains("weight -1 is not a number from 0 up"));
         assert!(wrong("mix = { bsp = 0 }").contains("nothing to choose from"));
         assert!(wrong("mix = []").contains("nothing to choose from"));

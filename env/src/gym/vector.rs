@@ -1,12 +1,16 @@
 //! Many environments side by side, in a fixed order whatever the number of threads.
 //!
 //! Each environment has its own random numbers, so how they are spread over threads changes nothing but
-//! the time. A shard is what one thread works on: whoever acts can act and step there for many steps
+//! the time. A shard is what a thread works on at once: whoever acts can act and step there for many steps
 //! without meeting the others.
 
+use std::sync::{Mutex, PoisonError};
 use std::thread;
 
 use crate::gym::{Action, Env, EnvError, Observation, Transition};
+
+/// Shards for each thread: jobs cost more or less, so a thread that is done early takes another.
+const SHARDS: usize = 4;
 
 /// Environments side by side.
 #[derive(Debug)]
@@ -108,27 +112,35 @@ impl<E: Env> VecEnv<E> {
         shards.into_iter().collect::<Result<Vec<_>, _>>().map(|shards| shards.concat())
     }
 
-    /// Lets every thread work on its own run of environments, beginning with number `first`; what they
-    /// return is in the order of the environments.
+    /// Lets threads work on runs of environments, each beginning with number `first`; a thread that is done
+    /// takes the next run. What they return is in the order of the environments.
     pub fn in_shards<R: Send>(&mut self, work: impl Fn(usize, &mut [Slot<E>]) -> R + Sync) -> Vec<R> {
-        let size = self.slots.len().div_ceil(self.threads).max(1);
-        let mut shards = self.slots.chunks_mut(size).enumerate();
         if self.threads == 1 {
-            return shards.map(|(at, slots)| work(at * size, slots)).collect();
+            return vec![work(0, &mut self.slots)];
         }
-        let work = &work;
-        thread::scope(|scope| {
-            // This thread takes the first shard itself.
-            let own = shards.next();
-            let others: Vec<_> =
-                shards.map(|(at, slots)| scope.spawn(move || work(at * size, slots))).collect();
-            let own = own.map(|(_, slots)| work(0, slots));
-            let joined = others.into_iter().map(|other| match other.join() {
-                Ok(result) => result,
-                Err(panic) => std::panic::resume_unwind(panic),
-            });
-            own.into_iter().chain(joined).collect()
-        })
+        let size = self.slots.len().div_ceil(self.threads * SHARDS).max(1);
+        let left = Mutex::new(self.slots.chunks_mut(size).enumerate());
+        let next = || left.lock().unwrap_or_else(PoisonError::into_inner).next();
+        let take = || {
+            let mut done = Vec::new();
+            while let Some((at, slots)) = next() {
+                done.push((at, work(at * size, slots)));
+            }
+            done
+        };
+        let mut done = thread::scope(|scope| {
+            let others: Vec<_> = (1..self.threads).map(|_| scope.spawn(take)).collect();
+            let mut done = take();
+            for other in others {
+                match other.join() {
+                    Ok(theirs) => done.extend(theirs),
+                    Err(panic) => std::panic::resume_unwind(panic),
+                }
+            }
+            done
+        });
+        done.sort_by_key(|(at, _)| *at);
+        done.into_iter().map(|(_, result)| result).collect()
     }
 }
 

@@ -3,7 +3,7 @@
 //! Everything that does not depend on the call is worked out here once, so that the time of a call is
 //! a few multiplications. Bandwidths are bytes per µs inside the model.
 
-use crate::cluster::{Cluster, Inter};
+use crate::cluster::{Cluster, Inter, InterLink};
 use crate::model::constants::{
     Aggregation, Arch, Call, Collnet, Constants, Hop, Nvls, Pat, Rooted, Transfer, Tree,
 };
@@ -150,6 +150,11 @@ impl Fabric {
             {
                 *alpha = (whole - serial).max(0.0);
             }
+        }
+        // Sweeps over sockets of one host have rounds of PAT that are quicker than hops of a ring. Nobody has
+        // measured that for sockets between hosts, so there a round is a hop.
+        if inter.link == InterLink::Tcp {
+            self.pat.round = self.pat.round.max(1.0);
         }
         self.inter = self.inter.slowed(calibration.inter_latency);
         for alpha in &mut self.inter.alpha {

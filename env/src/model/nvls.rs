@@ -30,8 +30,7 @@ pub fn time(fabric: &Fabric, call: &Call, lane: &Lane) -> f64 {
 /// Bytes per µs of one channel. However slow a world draws its channels, the number that NCCL launches
 /// fills the switch: default runs above 256 MiB are within a few percent of the measured peak.
 fn channel_rate(fabric: &Fabric, lane: &Lane, link: f64) -> f64 {
-    let threads = (lane.rate / fabric.arch.channel_rate[lane.protocol]).min(1.0);
-    (lane.rate * fabric.nvls.channel_share).max(threads * link / fabric.arch.nvls_channels)
+    (lane.rate * fabric.nvls.channel_share).max(lane.threads.min(1.0) * link / fabric.arch.nvls_channels)
 }
 
 /// Algorithm bandwidth relative to an allreduce's: the others cross the switch once.

@@ -29,6 +29,8 @@ pub struct Lane {
     pub chunk: f64,
     /// Bytes per µs that the channel's threads move.
     pub rate: f64,
+    /// Share of its full rate that its threads reach; above 1 with more than usual.
+    pub threads: f64,
     /// Wire bytes per payload byte.
     pub wire: f64,
     /// µs per hop because the slowest of several channels counts.
@@ -49,14 +51,14 @@ impl Lane {
         let buffered = !matches!(call.pair.algorithm, Algorithm::Nvls | Algorithm::NvlsTree);
         let spills = buffered && channels * BUFFERS * STEPS * chunk > fabric.arch.cache * 1e6;
         let spilled = if spills { constants.spilled } else { 1.0 };
+        let threads = threads(call.threads, constants.half_threads[protocol]);
         Lane {
             protocol,
             channels,
             share: call.bytes as f64 / channels,
             chunk,
-            rate: fabric.arch.channel_rate[protocol]
-                * spilled
-                * threads(call.threads, constants.half_threads[protocol]),
+            rate: fabric.arch.channel_rate[protocol] * spilled * threads,
+            threads,
             wire: WIRE[protocol],
             spread: constants.spread[protocol] * doublings,
             queue: (channels / fabric.lanes).max(1.0),

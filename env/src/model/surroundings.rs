@@ -4,7 +4,7 @@
 //! call is weather. Nothing here knows which knobs a call has.
 
 use dynamiccl_spec::context::PRIORITY_MAX;
-use dynamiccl_spec::{CclLibrary, GpuSharing};
+use dynamiccl_spec::{CclLibrary, GpuSharing, Protocol};
 
 use crate::model::constants::{Around, Compute, Library, Priority};
 use crate::model::fabric::Fabric;
@@ -49,6 +49,7 @@ impl Fabric {
             for (rate, left) in fabric.arch.channel_rate.iter_mut().zip(constants.compute.rate) {
                 *rate *= left.min(1.0);
             }
+            fabric.arch.nvls_channels /= constants.compute.rate[Protocol::Simple.id()].min(1.0);
         }
         if let Some(library) = constants.library.of(surroundings.library) {
             fabric.run_by(library);
@@ -75,8 +76,10 @@ impl Fabric {
         }
     }
 
+    /// Channels move less, so it takes more of them to fill a switch.
     fn slow_channels(&mut self, share: f64) {
         self.arch.channel_rate = self.arch.channel_rate.map(|rate| rate * share.min(1.0));
+        self.arch.nvls_channels /= share.min(1.0);
     }
 
     /// Every launch and every hop waits for its GPU's turn.

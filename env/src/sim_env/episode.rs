@@ -3,7 +3,7 @@
 use dynamiccl_spec::features::{Encoder, Feedback, PastCall};
 use dynamiccl_spec::math::ln;
 use dynamiccl_spec::{
-    Choice, Compression, GateCounts, Head, Knobs, Mask, Path, SyncMode, ThreadChoice, Workload,
+    Choice, Compression, GateCounts, Head, Knobs, Mask, Path, Role, SyncMode, ThreadChoice, Workload,
 };
 use rand_chacha::ChaCha8Rng;
 
@@ -16,7 +16,7 @@ use crate::cluster::ClusterError;
 use crate::curriculum::{Dynamics, Regime};
 use crate::gym::{Action, Observation};
 use crate::job::Job;
-use crate::model::{ConstantsFile, compute_stretch};
+use crate::model::{ConstantsFile, Fabric, compute_stretch};
 use crate::reward::{Outcome, Terms, Weights, demand};
 use crate::sim::Setting;
 use crate::trigger::{Key, Ran, Trigger, TriggerConfig};
@@ -173,23 +173,9 @@ impl Episode {
         self.past.since_kind = at.since(planned.collective, self.calls);
         let (conditions, luck) = self.look_up(line);
         let mask = self.narrowed(&question);
-        let fabric = self.lines.all[line].fabric(&question, planned.priority, &conditions);
-        let own = self.own(line, &question, mask, &fabric);
+        let own = self.lines.all[line].settle(&question, &planned, &conditions);
         self.gates.add(question.gated.fired);
         self.pending = Some(Pending { line, planned, question, mask, conditions, luck, own });
-    }
-
-    /// What would happen without a policy.
-    fn own(
-        &self,
-        line: usize,
-        question: &Question,
-        mask: Mask,
-        fabric: &crate::model::Fabric,
-    ) -> Option<Setting> {
-        let path = if mask.allows(Head::Path, Path::Nccl.id()) { Path::Nccl } else { Path::InNetwork };
-        let knobs = Knobs { path, pair: Some(question.gated.own?), ..Knobs::OWN };
-        self.lines.all[line].setting(question, knobs, fabric)
     }
 
     /// The mask of a call, with what only a running process knows.
@@ -263,10 +249,12 @@ impl Episode {
     fn run_tuned(&mut self, pending: &Pending, knobs: Knobs, exploratory: bool) -> CallReport {
         let Pending { line, planned, question, conditions, luck, own, .. } = *pending;
         let congestion = self.congestion.level();
-        let met = self.met(line, &conditions);
+        let queued = self.queued(pending);
         let at = &mut self.lines.all[line];
-        let fabric = at.fabric(&question, planned.priority, &met);
-        let mut ran = at.setting(&question, knobs, &fabric).or(own).expect("a tuned call has a setting");
+        let mut ran = at
+            .setting(&question, knobs, queued.as_ref().unwrap_or(at.met()))
+            .or(own)
+            .expect("a tuned call has a setting");
         let mut own = own.unwrap_or(ran);
         ran.micros += conditions.stall;
         own.micros += conditions.stall;
@@ -301,22 +289,21 @@ impl Episode {
 
     fn run_transfer(&mut self, pending: &Pending) -> CallReport {
         let Pending { line, planned, question, conditions, luck, .. } = *pending;
-        let met = self.met(line, &conditions);
-        let at = &mut self.lines.all[line];
-        let fabric = at.fabric(&question, planned.priority, &met);
-        let micros = at.transfer(&question, &fabric) + conditions.stall;
+        let queued = self.queued(pending);
+        let at = &self.lines.all[line];
+        let micros = at.transfer(&question, queued.as_ref().unwrap_or(at.met())) + conditions.stall;
         let measured = luck.apply(micros, None);
         self.remember(pending, None, None, measured, Ran::default());
         self.finish(&planned, measured, 0.0);
         self.report(pending, None, None, measured, 0.0, self.congestion.level(), false)
     }
 
-    /// The conditions behind the queues that own channels have filled.
-    fn met(&self, line: usize, conditions: &Conditions) -> Conditions {
-        if !self.lines.all[line].crosses {
-            return *conditions;
-        }
-        self.congestion.upon(conditions, self.rules.dynamics.congestion)
+    /// The links behind the queues that own channels have filled; none where there are no queues.
+    fn queued(&mut self, pending: &Pending) -> Option<Fabric> {
+        let at = &mut self.lines.all[pending.line];
+        let share = self.rules.dynamics.congestion;
+        let fills = at.crosses && share > 0.0 && self.congestion.level() > 0.0;
+        fills.then(|| at.fabric(&pending.planned, &self.congestion.upon(&pending.conditions, share)))
     }
 
     /// µs that compute beside the call loses to its channels.
@@ -367,7 +354,7 @@ impl Episode {
             self.workload.compression,
             Compression::TopK | Compression::RandomK | Compression::Combined
         );
-        let reduces = planned.group.role() == dynamiccl_spec::Role::InterStage;
+        let reduces = planned.group.role() == Role::InterStage;
         if sparse && reduces && self.workload.compression_rate >= SPARSE_RATE {
             self.advice.sparse_library += 1;
         }
@@ -414,7 +401,7 @@ impl Episode {
             return;
         };
         let at = &self.lines.all[pending.line];
-        at.encode(&pending.question, &mut into.context);
+        into.context.copy_from_slice(at.written());
         let history = (&mut *into.history).try_into().expect("as wide as the spaces say");
         Encoder::history(&self.past, history);
         into.privileged.copy_from_slice(&self.privileged(pending));
@@ -438,12 +425,11 @@ impl Episode {
         let Some(pending) = self.pending else { return Vec::new() };
         let Some(own) = pending.own else { return Vec::new() };
         let at = &mut self.lines.all[pending.line];
-        let fabric = at.fabric(&pending.question, pending.planned.priority, &pending.conditions);
         let threads = self.threads;
         let mut settings = vec![own];
         for mut knobs in crate::sim::knobs_in(&pending.mask) {
             knobs.threads = threads.unwrap_or(knobs.threads);
-            settings.extend(at.setting(&pending.question, knobs, &fabric));
+            settings.extend(at.setting(&pending.question, knobs, at.met()));
         }
         settings
     }

@@ -1,7 +1,7 @@
 //! One communicator of a running job: what NCCL would do on it and what that takes.
 
-use dynamiccl_spec::features::{CallContext, Encoder};
-use dynamiccl_spec::{Collective, CostTable, Gated, Gates, JobContext, Knobs, Path, Role, Workload};
+use dynamiccl_spec::features::{CONTEXT_WIDTH, CallContext, Encoder};
+use dynamiccl_spec::{Collective, CostTable, Gate, Gated, Gates, JobContext, Knobs, Path, Role, Workload};
 
 use crate::cluster::{Cluster, ClusterError, CommOptions};
 use crate::job::Job;
@@ -32,9 +32,20 @@ pub(super) struct Line {
     place: Placement,
     context: JobContext,
     encoder: Encoder,
+    /// The last question and its context: jobs ask the same one over and over.
+    asked: Option<Question>,
+    written: Box<[f32; CONTEXT_WIDTH]>,
+    /// The links as the last call met them before own congestion, what they were made of, and what NCCL's
+    /// own choice takes there: conditions last for many calls.
+    met: Fabric,
+    met_in: Option<Surrounded>,
+    own: Option<Setting>,
     last: Vec<Ran>,
     kinds: [Option<u32>; Collective::ALL.len()],
 }
+
+/// What links depend on: the weather, whether compute runs beside, the call's class.
+type Surrounded = (Conditions, bool, Option<u8>);
 
 /// What is worked out about a call before it is decided.
 #[derive(Debug, Clone, Copy)]
@@ -42,9 +53,10 @@ pub(super) struct Question {
     pub collective: Collective,
     pub bytes: u64,
     pub pipelined: u32,
-    pub beside: bool,
     pub table: CostTable,
     pub gated: Gated,
+    /// What would happen without a policy; none where NCCL tunes nothing.
+    pub own: Option<(Knobs, Realised)>,
 }
 
 impl Line {
@@ -88,6 +100,11 @@ impl Line {
             place,
             encoder: Encoder::new(&context),
             context,
+            asked: None,
+            written: Box::new([0.0; CONTEXT_WIDTH]),
+            met: *simulator.fabric(),
+            met_in: None,
+            own: None,
             last: vec![Ran::default(); Collective::TUNED.len() * OCTAVES],
             kinds: [None; Collective::ALL.len()],
             simulator,
@@ -95,15 +112,30 @@ impl Line {
     }
 
     /// What NCCL says about a call, and what the gates leave of it.
-    pub fn question(&self, planned: &Planned) -> Question {
+    pub fn question(&mut self, planned: &Planned) -> Question {
         let Planned { collective, bytes, pipelined, .. } = *planned;
+        let same = |asked: &Question| {
+            (asked.collective, asked.bytes, asked.pipelined) == (collective, bytes, pipelined)
+        };
+        if let Some(asked) = self.asked.filter(same) {
+            return asked;
+        }
+        let communicator = self.simulator.communicator();
         let table = if collective.is_tuned() {
-            self.simulator.communicator().cost_table(collective, bytes, pipelined)
+            communicator.cost_table(collective, bytes, pipelined)
         } else {
             CostTable::default()
         };
         let gated = self.gates.narrow(collective, &table);
-        Question { collective, bytes, pipelined, beside: planned.beside > 0.0, table, gated }
+        let own = gated.own.and_then(|pair| {
+            let path = if gated.fired.contains(Gate::InNetwork) { Path::InNetwork } else { Path::Nccl };
+            let knobs = Knobs { path, pair: Some(pair), ..Knobs::OWN };
+            Some((knobs, communicator.realise(collective, bytes, &table, &knobs)?))
+        });
+        let call = CallContext { collective, bytes, pipelined, table, pairs: gated.mask.pairs() };
+        self.encoder.context(&call, &mut self.written);
+        self.own = None;
+        *self.asked.insert(Question { collective, bytes, pipelined, table, gated, own })
     }
 
     /// Sets what the policy is told of a call; `anew` where the job itself has changed.
@@ -118,20 +150,43 @@ impl Line {
         if anew || (scheduler.priority, scheduler.role) != (priority, role) {
             (scheduler.priority, scheduler.role) = (priority, role);
             self.encoder = Encoder::new(&self.context);
+            self.asked = None;
         }
     }
 
-    /// Writes the context of a call.
-    pub fn encode(&self, question: &Question, out: &mut [f32]) {
-        let Question { collective, bytes, pipelined, table, gated, .. } = *question;
-        let call = CallContext { collective, bytes, pipelined, table, pairs: gated.mask.pairs() };
-        self.encoder.context(&call, out.try_into().expect("as wide as the spaces say"));
+    /// The context of the last question.
+    pub fn written(&self) -> &[f32; CONTEXT_WIDTH] {
+        &self.written
     }
 
-    /// The links as a call of this class meets them in these conditions.
-    pub fn fabric(&mut self, question: &Question, priority: Option<u8>, conditions: &Conditions) -> Fabric {
-        let fabric = &mut self.fabrics[usize::from(question.beside)];
-        fabric.load_weight = priority.map_or(1.0, |class| self.load_weights[usize::from(class.min(7))]);
+    /// Lets the weather reach the links; what NCCL's own choice takes then, where NCCL tunes the call.
+    pub fn settle(
+        &mut self,
+        question: &Question,
+        planned: &Planned,
+        conditions: &Conditions,
+    ) -> Option<Setting> {
+        let around = (*conditions, planned.beside > 0.0, planned.priority);
+        if self.met_in != Some(around) {
+            self.met = self.fabric(planned, conditions);
+            (self.met_in, self.own) = (Some(around), None);
+        }
+        if self.own.is_none() {
+            self.own = question.own.map(|(knobs, realised)| self.timed(question, knobs, realised, &self.met));
+        }
+        self.own
+    }
+
+    /// The links as the last call met them before own congestion.
+    pub fn met(&self) -> &Fabric {
+        &self.met
+    }
+
+    /// The links as a call meets them in these conditions.
+    pub fn fabric(&mut self, planned: &Planned, conditions: &Conditions) -> Fabric {
+        let fabric = &mut self.fabrics[usize::from(planned.beside > 0.0)];
+        fabric.load_weight =
+            planned.priority.map_or(1.0, |class| self.load_weights[usize::from(class.min(7))]);
         fabric.under(conditions)
     }
 
@@ -139,12 +194,17 @@ impl Line {
     pub fn setting(&self, question: &Question, knobs: Knobs, fabric: &Fabric) -> Option<Setting> {
         let Question { collective, bytes, .. } = *question;
         let realised = self.simulator.communicator().realise(collective, bytes, &question.table, &knobs)?;
+        Some(self.timed(question, knobs, realised, fabric))
+    }
+
+    /// The true time of realised knobs on these links.
+    pub fn timed(&self, question: &Question, knobs: Knobs, realised: Realised, fabric: &Fabric) -> Setting {
         let micros = match knobs.path {
-            Path::InNetwork => fabric.in_network(bytes),
+            Path::InNetwork => fabric.in_network(question.bytes),
             Path::Nccl | Path::Synthesised => None,
         };
         let micros = micros.unwrap_or_else(|| self.nccl_micros(question, &realised, fabric));
-        Some(Setting { knobs, realised, micros })
+        Setting { knobs, realised, micros }
     }
 
     fn nccl_micros(&self, question: &Question, realised: &Realised, fabric: &Fabric) -> f64 {

@@ -212,7 +212,10 @@ fn keeps(octaves: f64) -> f64 {
 
 /// Grid node at or below log2 of `x`, and how far to the next.
 fn node(x: u64, nodes: usize) -> (usize, f64) {
-    let exact = log2(x.max(1) as f64).min((nodes - 1) as f64);
+    let x = x.max(1);
+    // Most counts are powers of two, whose logarithm needs no polynomial.
+    let whole = if x.is_power_of_two() { f64::from(x.trailing_zeros()) } else { log2(x as f64) };
+    let exact = whole.min((nodes - 1) as f64);
     let node = (exact as usize).min(nodes - 2);
     (node, exact - node as f64)
 }

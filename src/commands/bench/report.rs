@@ -55,13 +55,12 @@ pub struct Report {
 
 impl Report {
     /// Number of timings that [`Report::measure`] takes.
-    pub const TIMINGS: u64 = 9;
+    pub const TIMINGS: u64 = 8;
 
     /// Takes all timings.
     pub fn measure(mix: &Mix, constants: &ConstantsFile, seed: u64, stopwatch: &Stopwatch) -> Result<Self> {
         let sim_call_ns = per_call(LEAST[0], mix, stopwatch, simulate)?;
-        let env_steps_per_s = stopwatch.step(|| steps_per_s(constants, seed, 1))?;
-        let on_two_cores = stopwatch.step(|| steps_per_s(constants, seed, 2))?;
+        let [env_steps_per_s, env_two_cores] = stopwatch.step(|| steps_per_s(constants, seed))?;
         Ok(Report {
             sim_calls_per_s: 1e9 / sim_call_ns,
             sim_call_ns,
@@ -80,7 +79,7 @@ impl Report {
             world_draw_us: world_draw(constants, seed, stopwatch)?,
             simulator_us: simulators(mix, constants, seed, stopwatch)?,
             env_steps_per_s,
-            env_two_cores: on_two_cores / env_steps_per_s,
+            env_two_cores,
             calls: mix.places.iter().map(|place| place.calls.len()).sum(),
             places: mix.places.len(),
         })
