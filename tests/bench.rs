@@ -37,11 +37,12 @@ fn the_text_names_the_parts() {
     # what time unit
     cost table N ns
     decision N ns
+    environment step N ns
     knobs realised N ns
     simulated call N ns
     simulator made N us
     true time N ns
     world drawn N us
-    Summary N million simulated calls per second on one core
+    Summary N million simulated calls and N million environment steps per second on one core; N times as many steps on two
     ");
 }

@@ -248,10 +248,7 @@ fn what_changes_the_meaning_of_the_numbers_is_noted() {
     assert_eq!(notes("--nodes 1 --collective allreduce --bytes 1000001").as_array().unwrap().len(), 0);
     assert_eq!(
         notes("--nodes 1 --collective allreduce --bytes 1M --ranks-per-node 4 --sharp"),
-        serde_json::json!([
-            "4 of 8 GPUs per node: NCCL's graphs are those of whole nodes",
-            "--sharp changes nothing: there is no CollNet graph on these nodes"
-        ])
+        serde_json::json!(["--sharp changes nothing: there is no CollNet graph on these nodes"])
     );
 }
 
@@ -308,4 +305,24 @@ fn a_misspelt_key_of_a_cluster_file_is_named_with_its_line() {
     assert!(said.stderr.starts_with(&start), "{}", said.stderr);
     assert!(said.stderr.contains("unknown field `bandwith`, expected one of `link`"), "{}", said.stderr);
     assert_eq!((said.stderr.lines().count(), said.code), (1, 2), "{}", said.stderr);
+}
+
+#[test]
+fn a_curriculum_is_surveyed_tier_by_tier() {
+    let document = document("simulate --curriculum smoke --worlds 2");
+    let tiers = document["tiers"].as_array().unwrap();
+    assert_eq!(tiers.iter().map(|tier| tier["tier"].as_u64().unwrap()).collect::<Vec<_>>(), [1, 2]);
+    for tier in tiers {
+        let figure = |name: &str| tier[name].as_f64().unwrap();
+        assert!(figure("headroom") >= 1.0 && figure("worst_default") >= figure("headroom"), "{tier}");
+        assert_eq!(figure("cells"), 55.0);
+    }
+    let said = Dir::new().run("simulate --curriculum smoke --worlds 2 --progress never").stdout;
+    assert!(said.contains("#  tier  all sizes  < 64K  64K-64M  > 64M  worst  where\n"), "{said}");
+    for (words, expected) in
+        [("smoke --cluster dgx_a100", "cannot be used with"), ("smok", "did you mean \"smoke\"?")]
+    {
+        let said = Dir::new().run(&format!("simulate --curriculum {words}"));
+        assert!(said.code == 2 && said.stderr.contains(expected), "{}", said.stderr);
+    }
 }

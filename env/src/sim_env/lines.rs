@@ -29,11 +29,10 @@ pub(super) fn of_job(job: &Job, workload: &Workload, world: &World) -> Result<Li
     };
     match &job.source {
         Source::Training { recipe, .. } => {
-            let mut next = 0;
-            for group in Group::ALL.into_iter().filter(|&group| recipe.layout.size(group) > 1) {
+            let groups = Group::ALL.into_iter().filter(|&group| recipe.layout.size(group) > 1);
+            for (next, group) in groups.enumerate() {
                 add(recipe.layout.placement(group, job.cluster.gpus_per_node), Some(group))?;
-                lines.of_group[group as usize] = Some(next);
-                next += 1;
+                lines.of_group[group as usize] = Some(next as u8);
             }
         }
         Source::Benchmark => {

@@ -10,7 +10,9 @@ mod episode;
 mod info;
 mod line;
 mod lines;
+mod run;
 mod schedule;
+mod view;
 
 use std::sync::Arc;
 

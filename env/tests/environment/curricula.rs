@@ -134,7 +134,7 @@ fn a_wrong_file_is_refused_with_place_value_and_remedy() {
     };
     assert!(wrong("calls = 1000", "calls = 0").contains("workload.calls = 0: give 1 to 1048576"));
     assert!(wrong("sync = [\"bsp\"]", "sync = [\"bspp\"]").contains("did you mean \"bsp\"?"));
-    assert!(wrong("switch = 0.002", "swich = 0.002").contains("swich"));
+    assert!(wrong("switch = 0.005", "swich = 0.005").contains("swich"));
     assert!(wrong("tiers = [1]", "tiers = [9]").contains("from 0 to 4"));
     assert!(wrong("\"dgx_h100\"", "\"dgx_h10\"").contains("dgx_h100"));
     assert!(wrong("\"bert_large\"", "\"bert_larg\"").contains("did you mean \"bert_large\"?"));
@@ -156,10 +156,10 @@ fn the_readme_explains_every_key() {
                     if ["workload", "regime", "dynamics", "hidden", "reward", "promotion", "replay"]
                         .contains(&key.as_str()) =>
                 {
-                    keys(inner, found)
+                    keys(inner, found);
                 }
                 toml::Value::Array(items) => {
-                    items.iter().filter_map(|item| item.as_table()).for_each(|t| keys(t, found))
+                    items.iter().filter_map(|item| item.as_table()).for_each(|t| keys(t, found));
                 }
                 _ => {}
             }

@@ -2,7 +2,6 @@
 
 use dynamiccl_env::curriculum::{Curriculum, Stage};
 use dynamiccl_env::gym::Action;
-use dynamiccl_env::job::flops_per_us;
 use dynamiccl_env::model::{ConstantsFile, compute_stretch};
 use dynamiccl_env::reward::{Outcome, Terms, demand};
 use dynamiccl_env::workload::{Layout, Planned};
@@ -120,9 +119,12 @@ fn agreement(stage: &Stage) -> (usize, usize) {
     let (mut agree, mut cells) = (0, 0);
     for (machines, cluster) in stage.file.clusters.iter().zip(&stage.clusters) {
         let nodes = machines.nodes[0];
-        for (octave, collective) in (10..=30).step_by(4).zip(Collective::TUNED.into_iter().cycle()) {
+        let sizes = (10..=30).step_by(4).map(|octave| 1u64 << octave);
+        for (bytes, collective) in
+            sizes.flat_map(|bytes| Collective::TUNED.map(|collective| (bytes, collective)))
+        {
             for beside in [0.0, 1e9] {
-                let mut call = Planned::alone(collective, 1 << octave, Role::Unknown);
+                let mut call = Planned::alone(collective, bytes, Role::Unknown);
                 call.beside = beside;
                 let mut env = Scene { stage: stage.clone(), ..repeated(&cluster.name, nodes, call) }.env();
                 let mut observation =
@@ -161,9 +163,18 @@ fn agreement(stage: &Stage) -> (usize, usize) {
     (agree, cells)
 }
 
+/// The measure can fail: with SMs at their full price, fewer channels win over faster ones.
+#[test]
+fn dearer_sms_would_cost_time() {
+    let mut stage = (*Curriculum::load("stage1").unwrap().stages[0]).clone();
+    stage.file.reward.sm = 1.0;
+    let (agree, cells) = agreement(&stage);
+    println!("sm = 1: {agree} of {cells}");
+    assert!((agree as f64) < 0.95 * cells as f64, "{agree} of {cells}");
+}
+
 #[test]
 fn the_best_reward_is_the_fastest_setting_in_95_of_100_cells() {
-    assert!(flops_per_us(90) > flops_per_us(80));
     for name in ["stage1", "stage2", "stage3"] {
         let curriculum = Curriculum::load(name).unwrap();
         let (agree, cells) = agreement(&curriculum.stages[0]);

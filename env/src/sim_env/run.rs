@@ -1,0 +1,178 @@
+//! Running a call: what the chosen knobs take, what that is worth, and what it leaves behind.
+
+use dynamiccl_spec::features::{Feedback, PastCall};
+use dynamiccl_spec::{Choice, Compression, Knobs, Path, Role};
+
+use super::episode::{Ended, Episode, Pending};
+use super::info::CallReport;
+use crate::gym::Action;
+use crate::model::{Fabric, compute_stretch};
+use crate::reward::{Outcome, Terms, demand};
+use crate::sim::Setting;
+use crate::trigger::{Key, Ran};
+use crate::workload::Planned;
+
+/// Compression from which on a sparse-aware library pays.
+const SPARSE_RATE: f32 = 10.0;
+
+impl Episode {
+    /// Runs the next call with a legal action, and prepares the one after it.
+    pub fn step(&mut self, action: &Action) -> (Ended, CallReport) {
+        let pending = self.pending.take().expect("a step follows an observation");
+        let report = match self.wish(&pending, action) {
+            Some(knobs) => self.run_tuned(&pending, knobs, action.exploratory),
+            None => self.run_transfer(&pending),
+        };
+        self.calls += 1;
+        self.prepare();
+        let terminated = self.pending.is_none();
+        let truncated = !terminated && self.calls >= self.rules.calls;
+        (Ended { reward: report.terms.sum(), terminated, truncated }, report)
+    }
+
+    /// The knobs that an action asks for; none where there is nothing to tune.
+    fn wish(&mut self, pending: &Pending, action: &Action) -> Option<Knobs> {
+        pending.own?;
+        let mut knobs = Choice(action.choice).knobs()?;
+        // A call that a gate has decided is not the one at which threads are chosen.
+        if pending.mask.decides() {
+            self.threads.get_or_insert(knobs.threads);
+        }
+        knobs.threads = self.threads.unwrap_or_default();
+        Some(knobs)
+    }
+
+    fn run_tuned(&mut self, pending: &Pending, knobs: Knobs, exploratory: bool) -> CallReport {
+        let Pending { line, planned, question, conditions, luck, own, .. } = *pending;
+        let report = self.report(pending);
+        let queued = self.queued(pending);
+        let at = &mut self.lines.all[line];
+        let mut ran = at
+            .setting(&question, knobs, queued.as_ref().unwrap_or(at.met()))
+            .or(own)
+            .expect("a tuned call has a setting");
+        let mut own = own.unwrap_or(ran);
+        ran.micros += conditions.stall;
+        own.micros += conditions.stall;
+        let measured = at.measured(&question, &ran, &luck);
+        let id = if knobs.path == Path::Nccl { Ran::of(&ran.realised) } else { Ran::path(knobs.path) };
+        let switched = at.switched(&question, id);
+        let (tier, flows) = (at.tier, at.flows * f64::from(ran.realised.channels));
+        let compute_lost = self.compute_lost(&planned, &ran);
+        let outcome = Outcome {
+            micros: ran.micros,
+            reference: own.micros,
+            switched,
+            congestion: report.congestion,
+            exploratory,
+            loss_change: self.loss_change,
+            compute_lost,
+            demand: demand(ran.realised.pair.protocol, knobs.chunk, ran.realised.channels, tier),
+            fault: conditions.stall > 0.0,
+        };
+        let terms = Terms::new(&self.rules.weights, &outcome);
+        if self.lines.all[line].crosses {
+            self.congestion.after(flows, measured, 0.0);
+        }
+        let choice = Choice::of(&knobs, ran.realised.pair);
+        let triggered = self.remember(pending, Some(choice), Some(&ran), measured, id);
+        self.finish(&planned, measured, compute_lost);
+        CallReport { own: Some(own), ran: Some(ran), measured, compute_lost, terms, triggered, ..report }
+    }
+
+    fn run_transfer(&mut self, pending: &Pending) -> CallReport {
+        let Pending { line, planned, question, conditions, luck, .. } = *pending;
+        let queued = self.queued(pending);
+        let at = &self.lines.all[line];
+        let micros = at.transfer(&question, queued.as_ref().unwrap_or(at.met())) + conditions.stall;
+        let measured = luck.apply(micros, None);
+        let report = CallReport { measured, ..self.report(pending) };
+        self.remember(pending, None, None, measured, Ran::default());
+        self.finish(&planned, measured, 0.0);
+        report
+    }
+
+    /// The links behind the queues that own channels have filled; none where there are no queues.
+    fn queued(&mut self, pending: &Pending) -> Option<Fabric> {
+        let at = &mut self.lines.all[pending.line];
+        let share = self.rules.dynamics.congestion;
+        let fills = at.crosses && share > 0.0 && self.congestion.level() > 0.0;
+        fills.then(|| at.fabric(&pending.planned, &self.congestion.upon(&pending.conditions, share)))
+    }
+
+    /// µs that compute beside the call loses to its channels.
+    fn compute_lost(&self, planned: &Planned, ran: &Setting) -> f64 {
+        if planned.beside <= 0.0 || ran.knobs.path != Path::Nccl {
+            return 0.0;
+        }
+        let stretch = compute_stretch(&self.compute, ran.realised.channels, self.sms);
+        planned.beside.min(ran.micros) * (stretch - 1.0)
+    }
+
+    /// What the next observation says about this call; whether the trigger fired.
+    fn remember(
+        &mut self,
+        pending: &Pending,
+        choice: Option<Choice>,
+        ran: Option<&Setting>,
+        measured: f64,
+        id: Ran,
+    ) -> bool {
+        let every = self.job.feedback_every;
+        let arrives = every.is_some_and(|every| self.calls.is_multiple_of(every.max(1)));
+        let predicted = ran.and_then(|ran| pending.question.table.get(ran.realised.pair));
+        let signals = predicted.filter(|_| arrives).map(|predicted| {
+            let key = Key::new(pending.line as u16, pending.question.collective, pending.question.bytes);
+            self.trigger.observe(key, id, measured, f64::from(predicted))
+        });
+        self.since_feedback = match signals {
+            Some(_) => Some(0),
+            None => self.since_feedback.map(|calls| calls.saturating_add(1)),
+        };
+        self.past = PastCall {
+            choice,
+            launched: ran.map_or(0, |ran| ran.realised.channels),
+            since_kind: None,
+            since_feedback: self.since_feedback,
+            feedback: signals.map(Feedback::from),
+        };
+        signals.is_some_and(|signals| signals.fired)
+    }
+
+    /// Lets the time of a call pass.
+    fn finish(&mut self, planned: &Planned, measured: f64, compute_lost: f64) {
+        let exposed = planned.exposed(measured) + compute_lost;
+        self.congestion.after(0.0, 0.0, planned.window);
+        self.pass(exposed);
+        let sparse = matches!(
+            self.workload.compression,
+            Compression::TopK | Compression::RandomK | Compression::Combined
+        );
+        let reduces = planned.group.role() == Role::InterStage;
+        if sparse && reduces && self.workload.compression_rate >= SPARSE_RATE {
+            self.advice.sparse_library += 1;
+        }
+    }
+
+    /// The report of a call of which nothing is known yet but what it was.
+    fn report(&self, pending: &Pending) -> CallReport {
+        let Pending { line, planned, question, conditions, .. } = *pending;
+        CallReport {
+            communicator: line as u8,
+            tier: self.lines.all[line].tier,
+            collective: planned.collective,
+            bytes: planned.bytes,
+            role: planned.role,
+            own: None,
+            ran: None,
+            measured: 0.0,
+            compute_lost: 0.0,
+            terms: Terms::default(),
+            gates: question.gated.fired,
+            conditions,
+            congestion: self.congestion.level(),
+            fault: conditions.stall > 0.0,
+            triggered: false,
+        }
+    }
+}
