@@ -4,48 +4,33 @@
 //! chunk, each conditioned on the ones before; threads on the first call of a process. The order of
 //! values within a head is frozen with a policy and never changes.
 
-use std::fmt;
-
 use serde::{Deserialize, Serialize};
 
 use crate::ids::{PAIRS, Pair};
 use crate::knobs::{ChannelChoice, ChunkChoice, Knobs, Path, ThreadChoice};
 use crate::table::PairMask;
+use crate::words::word_enum;
 
 /// Number of heads.
 pub const HEADS: usize = 5;
 
-/// One head of the policy.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Head {
-    /// Who carries the call.
-    Path = 0,
-    /// Algorithm × protocol, in the order of NCCL's table.
-    Pair = 1,
-    /// Channels to ask for.
-    Channels = 2,
-    /// Chunk size.
-    Chunk = 3,
-    /// Threads per block.
-    Threads = 4,
+word_enum! {
+    /// One head of the policy.
+    Head, "head", {
+        /// Who carries the call.
+        Path = 0 => "path",
+        /// Algorithm × protocol, in the order of NCCL's table.
+        Pair = 1 => "pair",
+        /// Channels to ask for.
+        Channels = 2 => "channels",
+        /// Chunk size.
+        Chunk = 3 => "chunk",
+        /// Threads per block.
+        Threads = 4 => "threads",
+    }
 }
 
 impl Head {
-    /// All of them, in the order of decisions.
-    pub const ALL: [Head; HEADS] = [Head::Path, Head::Pair, Head::Channels, Head::Chunk, Head::Threads];
-
-    /// Its name in files and logs.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Head::Path => "path",
-            Head::Pair => "pair",
-            Head::Channels => "channels",
-            Head::Chunk => "chunk",
-            Head::Threads => "threads",
-        }
-    }
-
     /// How many values it has.
     pub const fn size(self) -> usize {
         match self {
@@ -67,12 +52,6 @@ impl Head {
             Head::Chunk => ChunkChoice::ALL.get(index).map(|chunk| chunk.name().to_owned()),
             Head::Threads => ThreadChoice::VALUES.get(index).map(|&n| own(u64::from(n))),
         }
-    }
-}
-
-impl fmt::Display for Head {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
     }
 }
 
@@ -180,7 +159,7 @@ impl Mask {
 
     /// The first head whose choice is not allowed.
     pub fn refuses(&self, choice: &Choice) -> Option<Head> {
-        Head::ALL.into_iter().find(|&head| !self.allows(head, choice.index(head)))
+        Head::ALL.iter().copied().find(|&head| !self.allows(head, choice.index(head)))
     }
 }
 
@@ -195,7 +174,7 @@ mod tests {
 
     #[test]
     fn every_value_has_a_label_of_its_own() {
-        for head in Head::ALL {
+        for &head in Head::ALL {
             let labels: Vec<_> = (0..head.size()).map(|i| head.label(i).unwrap()).collect();
             let mut unique = labels.clone();
             unique.sort();

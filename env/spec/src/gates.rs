@@ -4,8 +4,6 @@
 //! in front of a frozen policy, and the plugin inside a job. A gate works by taking choices away;
 //! what is left always holds "NCCL's own", so a gate can never leave a call without an answer.
 
-use std::fmt;
-
 use serde::{Deserialize, Serialize};
 
 use crate::action::{Head, Mask};
@@ -14,46 +12,24 @@ use crate::ids::{Algorithm, Collective, Pair};
 use crate::knobs::{ChannelChoice, ChunkChoice, Knobs, Path, ThreadChoice};
 use crate::overrides::Overrides;
 use crate::table::{CostTable, PairMask};
+use crate::words::word_enum;
 
 /// Number of gates.
 pub const GATES: usize = 5;
 
-/// A reason why a choice was not the policy's.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Gate {
-    /// Switches aggregate the reduction: NCCL's knobs would do it twice.
-    InNetwork = 0,
-    /// Another library carries the call: it keeps its own default.
-    ForeignLibrary = 1,
-    /// NCCL marks the pair as unavailable.
-    Unavailable = 2,
-    /// The algorithm may add in another order from one call to the next.
-    Deterministic = 3,
-    /// The user has fixed it.
-    UserOverride = 4,
-}
-
-impl Gate {
-    /// All of them.
-    pub const ALL: [Gate; GATES] =
-        [Gate::InNetwork, Gate::ForeignLibrary, Gate::Unavailable, Gate::Deterministic, Gate::UserOverride];
-
-    /// Its name in files and logs.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Gate::InNetwork => "in_network",
-            Gate::ForeignLibrary => "foreign_library",
-            Gate::Unavailable => "unavailable",
-            Gate::Deterministic => "deterministic",
-            Gate::UserOverride => "user_override",
-        }
-    }
-}
-
-impl fmt::Display for Gate {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
+word_enum! {
+    /// A reason why a choice was not the policy's.
+    Gate, "gate", {
+        /// Switches aggregate the reduction: NCCL's knobs would do it twice.
+        InNetwork = 0 => "in_network",
+        /// Another library carries the call: it keeps its own default.
+        ForeignLibrary = 1 => "foreign_library",
+        /// NCCL marks the pair as unavailable.
+        Unavailable = 2 => "unavailable",
+        /// The algorithm may add in another order from one call to the next.
+        Deterministic = 3 => "deterministic",
+        /// The user has fixed it.
+        UserOverride = 4 => "user_override",
     }
 }
 
@@ -79,7 +55,7 @@ impl GateSet {
 
     /// The gates in the set.
     pub fn iter(self) -> impl Iterator<Item = Gate> {
-        Gate::ALL.into_iter().filter(move |&gate| self.contains(gate))
+        Gate::ALL.iter().copied().filter(move |&gate| self.contains(gate))
     }
 }
 
@@ -150,7 +126,7 @@ impl Gates {
             let fired = GateSet::default().with(Gate::ForeignLibrary);
             return Gated { mask: only_best, own: Some(best), fired };
         }
-        if self.in_network && collective == Collective::AllReduce {
+        if self.in_network && collective.reduces() {
             let mask = only_best.only(Head::Path, Path::InNetwork as usize);
             return Gated { mask, own: Some(best), fired: GateSet::default().with(Gate::InNetwork) };
         }
@@ -287,7 +263,7 @@ mod tests {
     fn a_foreign_library_keeps_its_default() {
         let gated =
             gates(|t| t.library = CclLibrary::Gloo, false, &[]).narrow(Collective::AllReduce, &table());
-        assert!(Head::ALL.into_iter().all(|head| gated.mask.count(head) == 1));
+        assert!(Head::ALL.iter().all(|&head| gated.mask.count(head) == 1));
         let wish = Knobs::with_pair(RING, ChannelChoice::of(4).unwrap());
         assert_eq!(gated.pass(&wish), (Knobs::OWN, Some(Gate::ForeignLibrary)));
     }
@@ -332,6 +308,12 @@ mod tests {
 
     #[test]
     fn a_call_without_a_table_has_nothing_to_choose() {
+        // With everything available that NCCL has code for, nothing is taken away.
+        let mut full = CostTable::default();
+        catalogue(Collective::AllReduce).iter().for_each(|pair| full.set(pair, 1.0));
+        let free = Gates::default().narrow(Collective::AllReduce, &full);
+        assert_eq!(free.fired, GateSet::default());
+
         let gated = Gates::default().narrow(Collective::SendRecv, &CostTable::default());
         assert_eq!((gated.own, gated.mask.count(Head::Pair)), (None, 0));
         assert_eq!(gated.pass(&Knobs::with_pair(RING, ChannelChoice::OWN)), (Knobs::OWN, None));
@@ -342,6 +324,7 @@ mod tests {
         let mut counts = GateCounts::default();
         counts.add(GateSet::default().with(Gate::InNetwork));
         counts.add(GateSet::default().with(Gate::InNetwork).with(Gate::UserOverride));
-        assert_eq!(Gate::ALL.map(|gate| counts.of(gate)), [2, 0, 0, 0, 1]);
+        assert_eq!(counts, GateCounts([2, 0, 0, 0, 1]));
+        assert_eq!((counts.of(Gate::InNetwork), counts.of(Gate::UserOverride)), (2, 1));
     }
 }

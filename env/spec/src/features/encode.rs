@@ -152,7 +152,7 @@ fn write_call(ranks: u32, call: &CallContext, out: &mut Cursor<'_>) {
 }
 
 fn write_history(past: &PastCall, out: &mut Cursor<'_>) {
-    for head in Head::ALL {
+    for &head in Head::ALL {
         let chosen = past.choice.map(|choice| choice.index(head));
         out.one_of(chosen.filter(|&index| index < head.size()), head.size());
     }

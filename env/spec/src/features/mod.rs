@@ -2,7 +2,7 @@
 //!
 //! Training and the plugin inside a job share this encoder, so a policy can never be shown a feature
 //! that means something else than it learned. [`catalogue`] says what every number is; [`Encoder`]
-//! writes them; [`hash`] covers both and is frozen into every policy file.
+//! writes them; [`hash()`] covers both and is frozen into every policy file.
 //!
 //! A row has two parts. The *context* of a call holds rank-invariant features alone: it is what a
 //! decision may look at. The *history* describes the call before and what was measured of it: it feeds
