@@ -1,5 +1,7 @@
 //! Whether the numbers of a stage make sense, before the first job is drawn.
 
+use std::sync::Arc;
+
 use dynamiccl_spec::context::TIERS;
 
 use super::error::CurriculumError;
@@ -27,13 +29,16 @@ pub(super) fn stage(name: &str, file: &StageFile) -> Checked {
     let batches = workload.micro_batches.iter().all(|(count, _)| (1..=4096).contains(count));
     require(name, "workload.micro_batches", "out of range", batches, "give 1 to 4096")?;
     let regime = &file.regime;
-    let taus = regime.tau.iter().all(|(tau, _)| (1..=1 << 20).contains(tau));
-    require(name, "regime.tau", "out of range", taus, "give 1 to 1048576")?;
+    let most = workload.iterations;
+    let taus = regime.tau.iter().all(|(tau, _)| (1..=most).contains(tau));
+    let remedy = format!("give 1 to {most}, the iterations of a job, or it never synchronises");
+    require(name, "regime.tau", "out of range", taus, &remedy)?;
     let hidden = &file.hidden;
     for (key, value) in [
         ("workload.benchmark", workload.benchmark),
         ("regime.sync_change", regime.sync_change),
         ("regime.in_network", regime.in_network),
+        ("regime.sharp", regime.sharp),
         ("regime.template", regime.template),
         ("regime.deterministic", regime.deterministic),
         ("regime.user_override", regime.user_override),
@@ -94,6 +99,16 @@ pub(super) fn nodes(name: &str, machines: &Machines, cluster: &Cluster) -> Check
             .map_err(|error| CurriculumError::Cluster { file: name.to_owned(), error: Box::new(error) })?;
     }
     Ok(())
+}
+
+/// Whether any machine is of the stage's tiers.
+pub(super) fn machines(name: &str, file: &StageFile, clusters: &[Arc<Cluster>]) -> Checked {
+    let of_tier = |(machines, cluster): (&Machines, &Arc<Cluster>)| {
+        machines.nodes.iter().any(|&nodes| file.tiers.contains(&cluster.tier(nodes)))
+    };
+    let found = file.clusters.iter().zip(clusters).any(of_tier);
+    let remedy = "no cluster and node count is of these tiers; add some, or other tiers";
+    require(name, "tiers", format!("{:?}", file.tiers), found, remedy)
 }
 
 fn require(name: &str, key: &str, value: impl ToString, fine: bool, remedy: &str) -> Checked {

@@ -61,7 +61,9 @@ pub enum CurriculumError {
         error: WorkloadError,
     },
     /// No job fits what the stage states.
-    #[error("{file}: no job fits: {why}")]
+    #[error(
+        "{file}: no job fits: {why}; add a kind of parallelism or a model that does, or other node counts"
+    )]
     NoJob {
         /// The file.
         file: String,

@@ -69,7 +69,7 @@ impl Curriculum {
         let text = text_of(name)?;
         let form: Form = parse(name, &text)?;
         if form.stages.is_none() {
-            let stage = stage(name, &text)?;
+            let stage = stage(name, &text, true)?;
             let description = stage.file.description.clone();
             return Ok(Curriculum { name: name.to_owned(), description, stages: vec![Arc::new(stage)] });
         }
@@ -78,22 +78,25 @@ impl Curriculum {
         if row.stages.is_empty() {
             return Err(CurriculumError::value(name, "stages", "[]", "name at least one stage"));
         }
-        let stages =
-            row.stages.iter().map(|part| load_stage(name, part).map(Arc::new)).collect::<Result<_, _>>()?;
+        let stages = row
+            .stages
+            .iter()
+            .map(|part| load_stage(name, part, true).map(Arc::new))
+            .collect::<Result<_, _>>()?;
         Ok(Curriculum { name: name.to_owned(), description: row.description, stages })
     }
 }
 
-/// A stage that another file names.
-fn load_stage(by: &str, name: &str) -> Result<Stage, CurriculumError> {
+/// A stage that another file names. Of a stage that is replayed, its own replays are left out.
+fn load_stage(by: &str, name: &str, replays: bool) -> Result<Stage, CurriculumError> {
     let text = text_of(name)?;
     if parse::<Form>(name, &text)?.stages.is_some() {
         return Err(CurriculumError::value(by, "stages", name, "name a stage, not a row of stages"));
     }
-    stage(name, &text)
+    stage(name, &text, replays)
 }
 
-fn stage(name: &str, text: &str) -> Result<Stage, CurriculumError> {
+fn stage(name: &str, text: &str, replays: bool) -> Result<Stage, CurriculumError> {
     let file: StageFile = parse(name, text)?;
     check::stage(name, &file)?;
     let clusters = file.clusters.iter().map(|machines| {
@@ -108,8 +111,10 @@ fn stage(name: &str, text: &str) -> Result<Stage, CurriculumError> {
         ModelShape::preset(model).map(Arc::new).map_err(bad)
     });
     let models = models.collect::<Result<Vec<_>, _>>()?;
-    let replay = file.replay.stages.iter().map(|earlier| load_stage(name, earlier).map(Arc::new));
+    let earlier = file.replay.stages.iter().filter(|_| replays);
+    let replay = earlier.map(|earlier| load_stage(name, earlier, false).map(Arc::new));
     let replay = replay.collect::<Result<Vec<_>, _>>()?;
+    check::machines(name, &file, &clusters)?;
     Ok(Stage { name: name.to_owned(), clusters, models, replay, file })
 }
 

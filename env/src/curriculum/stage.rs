@@ -21,7 +21,7 @@ pub struct StageFile {
     pub schema: u32,
     /// One line for people.
     pub description: String,
-    /// Tiers that communicators may have; jobs on others are not drawn.
+    /// Tiers of machines; node counts of other tiers are not drawn.
     pub tiers: Vec<u8>,
     /// Machines.
     pub clusters: Vec<Machines>,
@@ -106,6 +106,8 @@ pub struct Regime {
     pub nccl: Mix<Version>,
     /// Share of jobs across nodes whose switches aggregate.
     pub in_network: f64,
+    /// Share of jobs across nodes whose switches reduce for NCCL (SHARP, CollNet).
+    pub sharp: f64,
     /// Share of jobs whose pipelines come from templates.
     pub template: f64,
     /// Share of jobs that must add in the same order at every call.
@@ -181,4 +183,15 @@ pub struct Stage {
     pub models: Vec<Arc<ModelShape>>,
     /// Earlier stages that stay.
     pub replay: Vec<Arc<Stage>>,
+}
+
+impl Stage {
+    /// The machines that jobs are drawn on: position of the cluster, and its node counts of the stage's tiers.
+    pub fn machines(&self) -> impl Iterator<Item = (usize, Vec<u32>)> {
+        self.file.clusters.iter().enumerate().filter_map(|(at, machines)| {
+            let of_tier = |nodes: &u32| self.file.tiers.contains(&self.clusters[at].tier(*nodes));
+            let nodes: Vec<u32> = machines.nodes.iter().copied().filter(of_tier).collect();
+            (!nodes.is_empty()).then_some((at, nodes))
+        })
+    }
 }

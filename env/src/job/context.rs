@@ -5,9 +5,9 @@ use dynamiccl_spec::{
     Workload,
 };
 
-use super::{Job, Source};
+use super::{Job, Setting, Source};
 use crate::cluster::{Cluster, InterLink, IntraLink};
-use crate::workload::{Placement, usual_rate};
+use crate::workload::{Group, Placement, usual_rate};
 
 /// GPUs beyond which one NVLink domain spans several trays.
 const TRAY: u32 = 16;
@@ -33,13 +33,13 @@ impl Shown {
 }
 
 impl Job {
-    /// What the policy is told about calls of this role in a communicator that lies like this. Sync mode
-    /// and tau are those of the moment.
-    pub fn context(&self, place: &Placement, role: Role, workload: &Workload) -> JobContext {
+    /// What the policy is told about calls of a group that lies like this. Sync mode and tau are those of the
+    /// moment.
+    pub fn context(&self, place: &Placement, group: Option<Group>, workload: &Workload) -> JobContext {
         let whole = JobContext {
             topology: self.topology(place),
             workload: *workload,
-            scheduler: self.scheduler(role),
+            scheduler: self.scheduler(group),
             llm: self.llm(),
         };
         self.shown.of(&whole)
@@ -58,18 +58,21 @@ impl Job {
             class: self.setting.class,
             tier_max: Some(self.cluster.tier(place.nodes)),
             tier_mix: Some(mix.map(|share| share as f32)),
-            in_network: Some(self.setting.in_network && place.nodes > 1),
+            in_network: self.setting.in_network.map(|active| active && place.nodes > 1),
             library: self.setting.library,
         }
     }
 
-    fn scheduler(&self, role: Role) -> Scheduler {
+    fn scheduler(&self, group: Option<Group>) -> Scheduler {
+        // Ranks of different stages must be told the same where they call together.
+        let one_stage = group.is_some_and(|group| !group.spans_stages());
         let stage = match &self.source {
-            Source::Training { stage, .. } => Some(*stage),
+            Source::Training { stage, .. } => one_stage.then_some(*stage),
             Source::Benchmark | Source::Trace(_) => None,
         };
-        let template = Some(self.setting.template);
-        Scheduler { stage, role, priority: None, sharing: self.setting.sharing, template }
+        let role = group.map_or(Role::Unknown, Group::role);
+        let Setting { sharing, template, .. } = self.setting;
+        Scheduler { stage, role, priority: None, sharing, template }
     }
 
     fn llm(&self) -> Llm {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use dynamiccl_spec::{Overrides, SyncMode};
+use dynamiccl_spec::{Overrides, SyncMode, TopologyClass};
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 
@@ -26,9 +26,9 @@ const USUAL_OVERRIDES: [(&str, &str); 5] = [
 impl Job {
     /// Draws a job. The same generator gives the same job.
     pub fn draw(stage: &Stage, rng: &mut ChaCha8Rng) -> Result<Job, CurriculumError> {
-        let (cluster, nodes) = machine(stage, rng)?;
+        let (cluster, nodes) = machine(stage, rng);
         let source = source(stage, &cluster, nodes, rng)?;
-        let setting = setting(&stage.file.regime, nodes, rng);
+        let setting = setting(&stage.file.regime, &cluster, nodes, rng);
         let hidden = &stage.file.hidden;
         let shown = shown(hidden, rng);
         let [least, most] = hidden.staleness;
@@ -38,25 +38,17 @@ impl Job {
     }
 }
 
-fn machine(stage: &Stage, rng: &mut ChaCha8Rng) -> Result<(Arc<Cluster>, u32), CurriculumError> {
-    let file = &stage.file;
-    for _ in 0..TRIES {
-        let all: f64 = file.clusters.iter().map(|machines| machines.weight).sum();
-        let mut left = uniform(rng) * all;
-        let at = file.clusters.iter().position(|machines| {
-            left -= machines.weight;
-            left < 0.0
-        });
-        let at = at.unwrap_or(0);
-        let counts = &file.clusters[at].nodes;
-        let nodes = counts[rng.random_range(0..counts.len())];
-        let cluster = &stage.clusters[at];
-        if file.tiers.contains(&cluster.tier(nodes)) {
-            return Ok((Arc::clone(cluster), nodes));
-        }
-    }
-    let why = format!("none of the clusters and node counts is of tier {:?}", file.tiers);
-    Err(CurriculumError::NoJob { file: stage.name.clone(), why })
+/// A cluster by its weight, and one of its node counts.
+fn machine(stage: &Stage, rng: &mut ChaCha8Rng) -> (Arc<Cluster>, u32) {
+    let machines: Vec<(usize, Vec<u32>)> = stage.machines().collect();
+    let weight = |(at, _): &(usize, Vec<u32>)| stage.file.clusters[*at].weight;
+    let mut left = uniform(rng) * machines.iter().map(weight).sum::<f64>();
+    let drawn = machines.iter().find(|machine| {
+        left -= weight(machine);
+        left < 0.0
+    });
+    let (at, nodes) = drawn.unwrap_or(&machines[machines.len() - 1]);
+    (Arc::clone(&stage.clusters[*at]), nodes[rng.random_range(0..nodes.len())])
 }
 
 fn source(
@@ -117,7 +109,7 @@ fn recipe(stage: &Stage, mut recipe: Recipe, rng: &mut ChaCha8Rng) -> Recipe {
     recipe
 }
 
-fn setting(regime: &Regime, nodes: u32, rng: &mut ChaCha8Rng) -> Setting {
+fn setting(regime: &Regime, cluster: &Cluster, nodes: u32, rng: &mut ChaCha8Rng) -> Setting {
     let mut overrides = Overrides::default();
     if uniform(rng) < regime.user_override {
         let (name, value) = USUAL_OVERRIDES[rng.random_range(0..USUAL_OVERRIDES.len())];
@@ -126,15 +118,22 @@ fn setting(regime: &Regime, nodes: u32, rng: &mut ChaCha8Rng) -> Setting {
     Setting {
         environment: *regime.environment.draw(rng),
         sharing: *regime.sharing.draw(rng),
-        class: *regime.class.draw(rng),
+        class: class(cluster, *regime.class.draw(rng)),
         library: *regime.library.draw(rng),
         fault_tolerance: *regime.fault_tolerance.draw(rng),
-        in_network: uniform(rng) < regime.in_network && nodes > 1,
-        template: uniform(rng) < regime.template,
+        in_network: Some(uniform(rng) < regime.in_network && nodes > 1),
+        sharp: uniform(rng) < regime.sharp && nodes > 1,
+        template: Some(uniform(rng) < regime.template),
         deterministic: uniform(rng) < regime.deterministic,
         overrides,
         version: *regime.nccl.draw(rng),
     }
+}
+
+/// How the network is wired: as the cluster's file says, where it says anything else than the usual.
+fn class(cluster: &Cluster, drawn: TopologyClass) -> TopologyClass {
+    let stated = cluster.inter.as_ref().map(|inter| inter.class);
+    stated.filter(|class| *class != TopologyClass::FatTree).unwrap_or(drawn)
 }
 
 fn shown(hidden: &Hidden, rng: &mut ChaCha8Rng) -> Shown {

@@ -54,10 +54,12 @@ pub struct Setting {
     pub library: CclLibrary,
     /// What happens when a rank fails.
     pub fault_tolerance: FaultTolerance,
-    /// Whether switches aggregate reductions across nodes.
-    pub in_network: bool,
-    /// Whether pipelines come from templates.
-    pub template: bool,
+    /// Whether switches aggregate reductions across nodes; none where nobody knows.
+    pub in_network: Option<bool>,
+    /// Whether switches reduce for NCCL (SHARP).
+    pub sharp: bool,
+    /// Whether pipelines come from templates; none where nobody knows.
+    pub template: Option<bool>,
     /// Whether additions must keep their order.
     pub deterministic: bool,
     /// What the user has fixed.
@@ -75,8 +77,9 @@ impl Default for Setting {
             class: TopologyClass::FatTree,
             library: CclLibrary::Nccl,
             fault_tolerance: FaultTolerance::None,
-            in_network: false,
-            template: false,
+            in_network: Some(false),
+            sharp: false,
+            template: Some(false),
             deterministic: false,
             overrides: Overrides::default(),
             version: Version::default(),

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use dynamiccl_spec::{Environment, FaultTolerance, GpuSharing, TopologyClass};
 use thiserror::Error;
 
 use super::{Job, Setting, Shown, Source, Traced};
@@ -41,20 +42,33 @@ impl Job {
     /// The job of a trace, on the cluster that it names or on this one.
     pub fn replay(trace: &Trace, cluster: Option<&str>) -> Result<Job, ReplayError> {
         let name = cluster.or(trace.header.cluster.as_deref()).ok_or(ReplayError::NoCluster)?;
-        let cluster = Cluster::load(name).map_err(Box::new)?;
+        let cluster = Arc::new(Cluster::load(name).map_err(Box::new)?);
         let places = trace.header.communicators.iter().map(|comm| place(comm, &cluster));
         let placements = places.collect::<Result<Vec<_>, _>>()?;
         let calls = trace.calls.iter().zip(trace.gaps()).map(|(call, gap)| planned(call, gap)).collect();
         let nodes = placements.iter().map(|place| place.nodes).max().unwrap_or(1);
         Ok(Job {
             nodes: trace.header.nodes.unwrap_or(nodes).max(nodes),
-            cluster: Arc::new(cluster),
+            setting: unsaid(&cluster),
+            cluster,
             source: Source::Trace(Arc::new(Traced { placements, calls })),
-            setting: Setting::default(),
             shown: Shown::ALL,
             feedback_every: Some(1),
             world: 0,
         })
+    }
+}
+
+/// A recording says nothing about what was around it, so nothing is told; its machine is the cluster's.
+fn unsaid(cluster: &Cluster) -> Setting {
+    Setting {
+        environment: Environment::Unknown,
+        sharing: GpuSharing::Unknown,
+        fault_tolerance: FaultTolerance::Unknown,
+        class: cluster.inter.as_ref().map_or(TopologyClass::Unknown, |inter| inter.class),
+        in_network: None,
+        template: None,
+        ..Setting::default()
     }
 }
 

@@ -58,6 +58,8 @@ pub(crate) fn benchmark_run(rng: &mut ChaCha8Rng, calls: &mut Vec<Planned>) {
     let [least, most] = BENCHMARK_OCTAVES;
     let bytes = 1u64 << rng.random_range(least..=most);
     let [few, many] = BENCHMARK_RUN;
-    let call = Planned::alone(collective, bytes, Role::Unknown);
+    // Some benchmarks put several calls into one group.
+    let pipelined = if rng.random_range(0..4) == 0 { 1 << rng.random_range(1..=3) } else { 1 };
+    let call = Planned { pipelined, ..Planned::alone(collective, bytes, Role::Unknown) };
     calls.extend((0..rng.random_range(few..=many)).map(|_| call));
 }
