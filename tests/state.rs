@@ -75,9 +75,10 @@ fn actions() -> String {
     let mut text =
         "\n## Actions\n\nOne choice per head, in this order; each head is conditioned on the ones \
                     before. Threads are chosen at the first call of a process and kept: later calls \
-                    have only the first choice.\n\n| head | choices |\n|---|---|\n"
+                    have only the first choice. The path is NCCL's, or in-network aggregation where a gate says \
+                    so; no world offers a synthesised schedule yet.\n\n| head | choices |\n|---|---|\n"
             .to_owned();
-    for head in Head::ALL {
+    for &head in Head::ALL {
         let labels: Vec<_> = (0..head.size()).filter_map(|index| head.label(index)).collect();
         let _ = writeln!(text, "| `{head}` | {} |", labels.join(", "));
     }
@@ -89,11 +90,13 @@ fn gates() -> String {
         "\n## Gates\n\nA gate takes choices away before a policy is asked, whatever its network says. \
                     `info` counts the calls at which each did.\n\n| gate | what it does |\n|---|---|\n"
             .to_owned();
-    for gate in Gate::ALL {
+    for &gate in Gate::ALL {
         let does = match gate {
-            Gate::InNetwork => "switches aggregate: an allreduce is passed through to them",
+            Gate::InNetwork => "switches aggregate: reductions are passed through to them",
             Gate::ForeignLibrary => "another library than NCCL carries the call: it keeps its default",
-            Gate::Unavailable => "a pair that NCCL marks as unavailable is never chosen",
+            Gate::Unavailable => {
+                "a pair that NCCL marks as unavailable is never chosen; hardly a machine has all of them, so this fires at nearly every call"
+            }
             Gate::Deterministic => {
                 "with determinism asked for, reductions inside switches (NVLS, CollNet) are refused: they \
                  may add in another order from one call to the next"

@@ -13,9 +13,7 @@ pub const TERMS: usize = 8;
 /// Their names, in the order of [`Terms::all`].
 pub const NAMES: [&str; TERMS] =
     ["time", "switch", "congestion", "probe", "convergence", "sm", "tier", "fault"];
-/// Loss changes below this count as this.
-const LOSS_FLOOR: f64 = 1e-4;
-/// The most that the inverse of a loss change counts.
+/// The most that the inverse of a loss change counts, so that a loss that stands still costs no infinity.
 const LOSS_CAP: f64 = 1e3;
 
 /// How much each term counts. The time's own weight is 1.
@@ -53,7 +51,7 @@ pub struct Outcome {
     pub congestion: f64,
     /// Whether the action was a probe.
     pub exploratory: bool,
-    /// How much the loss moved since the last call.
+    /// How much the loss moved with the last update of the model.
     pub loss_change: f64,
     /// µs that compute beside the call lost to its channels.
     pub compute_lost: f64,
@@ -115,7 +113,7 @@ impl Terms {
 
 /// The inverse of a loss change as a share of its cap: 1 where the loss stands still.
 fn stagnation(loss_change: f64) -> f64 {
-    (1.0 / loss_change.abs().max(LOSS_FLOOR)).min(LOSS_CAP) / LOSS_CAP
+    (1.0 / loss_change.abs()).min(LOSS_CAP) / LOSS_CAP
 }
 
 /// What a setting demands of links, 0 to 1, where the most distant ranks are at this tier: a protocol

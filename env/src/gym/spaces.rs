@@ -52,7 +52,7 @@ impl Spaces {
             };
             FEATURES.iter().filter(part).map(FeatureSpace::of).collect()
         };
-        let heads = Head::ALL.into_iter().map(|head| HeadSpace {
+        let heads = Head::ALL.iter().map(|head| HeadSpace {
             name: head.name().to_owned(),
             labels: (0..head.size()).filter_map(|index| head.label(index)).collect(),
         });

@@ -105,6 +105,10 @@ impl<E: Env> VecEnv<E> {
     where
         E::Info: Send,
     {
+        if actions.len() != self.len() {
+            let why = format!("{} actions for {} environments; give one for each", actions.len(), self.len());
+            return Err(EnvError::Backend(why));
+        }
         let shards = self.in_shards(|first, slots| {
             let stepped = slots.iter_mut().zip(&actions[first..]).map(|(slot, action)| slot.step(action));
             stepped.collect::<Result<Vec<_>, _>>()

@@ -24,11 +24,18 @@ impl Congestion {
         self.0
     }
 
-    /// What a call with this many flows per NIC leaves behind after `busy` µs, and `idle` µs later.
-    pub fn after(&mut self, flows: f64, busy: f64, idle: f64) {
+    /// What a call with this many flows per NIC leaves behind after `busy` µs.
+    pub fn fill(&mut self, flows: f64, busy: f64) {
         let pressure = ((flows - CALM_FLOWS) / FULL_FLOWS).clamp(0.0, 1.0);
         let keeps = exp(-busy / RECOVERY);
-        self.0 = (self.0 * keeps + pressure * (1.0 - keeps)) * exp(-idle / RECOVERY);
+        self.0 = self.0 * keeps + pressure * (1.0 - keeps);
+    }
+
+    /// What is left after this many µs.
+    pub fn drain(&mut self, micros: f64) {
+        if self.0 > 0.0 {
+            self.0 *= exp(-micros / RECOVERY);
+        }
     }
 
     /// The conditions as a call meets them behind those queues; `share` of the network can be clogged.
@@ -110,12 +117,12 @@ mod tests {
     #[test]
     fn many_channels_fill_queues_and_time_drains_them() {
         let mut congestion = Congestion::default();
-        congestion.after(1.0, 1e4, 0.0);
+        congestion.fill(1.0, 1e4);
         assert_eq!(congestion.level(), 0.0);
-        congestion.after(32.0, 1e4, 0.0);
+        congestion.fill(32.0, 1e4);
         let full = congestion.level();
         assert!(full > 0.9);
-        congestion.after(1.0, 100.0, 1e4);
+        congestion.drain(1e4);
         assert!(congestion.level() < 0.01 * full);
     }
 

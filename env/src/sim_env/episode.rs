@@ -55,6 +55,8 @@ pub(super) struct Episode {
     pub(super) past: PastCall,
     pub(super) since_feedback: Option<u32>,
     pub(super) calls: u32,
+    /// Tuned calls since one was measured.
+    pub(super) unmeasured: u32,
     pub(super) gates: GateCounts,
     pub(super) advice: Advice,
     pub(super) pending: Option<Pending>,
@@ -124,6 +126,7 @@ impl Episode {
             past: PastCall::default(),
             since_feedback: None,
             calls: 0,
+            unmeasured: u32::MAX,
             gates: GateCounts::default(),
             advice: Advice::default(),
             pending: None,
@@ -168,7 +171,6 @@ impl Episode {
         let (conditions, luck) = self.look_up(line);
         let mask = self.narrowed(&question);
         let own = self.lines.all[line].settle(&question, &planned, &conditions);
-        self.gates.add(question.gated.fired);
         self.pending = Some(Pending { line, planned, question, mask, conditions, luck, own });
     }
 
@@ -187,9 +189,10 @@ impl Episode {
         mask
     }
 
-    /// Time passes on the whole machine.
+    /// Time passes on the whole machine, and queues drain.
     pub(super) fn pass(&mut self, micros: f64) {
         self.lag.iter_mut().for_each(|lag| *lag += micros);
+        self.congestion.drain(micros);
     }
 
     /// The conditions that a call meets, before own congestion, and its luck.
@@ -206,7 +209,8 @@ impl Episode {
         }
         let mut conditions = *self.weather[crosses].conditions();
         conditions.speed = 1.0 - (1.0 - conditions.speed) * waiting_share(self.schedule.sync());
-        conditions.stall *= stall_share(self.job.setting.fault_tolerance, self.job.setting.template);
+        conditions.stall *=
+            stall_share(self.job.setting.fault_tolerance, self.job.setting.template == Some(true));
         (conditions, self.weather[crosses].luck())
     }
 

@@ -32,7 +32,7 @@ pub struct Advice {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct CallReport {
     /// Position of its communicator in the job.
-    pub communicator: u8,
+    pub communicator: u16,
     /// The tier of that communicator.
     pub tier: u8,
     /// What was called.

@@ -29,6 +29,7 @@ pub(super) struct Line {
     fabrics: [Fabric; 2],
     load_weights: [f64; 8],
     gates: Gates,
+    group: Option<Group>,
     place: Placement,
     context: JobContext,
     encoder: Encoder,
@@ -71,7 +72,7 @@ impl Line {
         let setting = &job.setting;
         let options = CommOptions {
             ranks_per_node: Some(place.ranks_per_node),
-            sharp: false,
+            sharp: setting.sharp,
             version: setting.version,
             overrides: setting.overrides.clone(),
         };
@@ -84,11 +85,10 @@ impl Line {
             simulator.fabric().amid(&surroundings, around)
         };
         let fabrics = [amid(false), amid(true)];
-        let role = group.map_or(Role::Unknown, Group::role);
         // A gate holds whether or not anybody has told the policy.
         let topology = job.topology(&place);
         let gates = Gates::new(&topology, setting.deterministic, setting.overrides.clone());
-        let context = job.context(&place, role, workload);
+        let context = job.context(&place, group, workload);
         let nics = cluster.inter.as_ref().map_or(1, |inter| inter.nics.max(1));
         Ok(Line {
             tier: cluster.tier(place.nodes),
@@ -97,6 +97,7 @@ impl Line {
             fabrics,
             load_weights: std::array::from_fn(|class| around.priority.weight(class as u8)),
             gates,
+            group,
             place,
             encoder: Encoder::new(&context),
             context,
@@ -144,7 +145,7 @@ impl Line {
         let priority = planned.priority.filter(|_| shown);
         let role = if shown { planned.role } else { Role::Unknown };
         if anew {
-            self.context = job.context(&self.place, role, workload);
+            self.context = job.context(&self.place, self.group, workload);
         }
         let scheduler = &mut self.context.scheduler;
         if anew || (scheduler.priority, scheduler.role) != (priority, role) {

@@ -41,6 +41,9 @@ const PRIVILEGED: [(&str, f32); 7] = [
     ("truth_over_prediction", -1.0),
 ];
 
+/// Jobs that may end before their first call, in a row.
+const TRIES: usize = 100;
+
 /// The environment over the simulator.
 #[derive(Debug)]
 pub struct SimEnv {
@@ -142,12 +145,15 @@ impl Env for SimEnv {
             self.rng = Some(ChaCha8Rng::seed_from_u64(seed));
         }
         self.episode = None;
-        let mut episode = self.begin()?;
-        while episode.mask().is_none() {
-            episode = self.begin()?;
+        for _ in 0..TRIES {
+            let episode = self.begin()?;
+            if episode.mask().is_some() {
+                episode.observe(into);
+                return Ok(self.episode.insert(episode).info(None));
+            }
         }
-        episode.observe(into);
-        Ok(self.episode.insert(episode).info(None))
+        let why = "jobs end before their first call; give them more iterations, or calls that NCCL carries";
+        Err(EnvError::Backend(why.to_owned()))
     }
 
     fn step(&mut self, action: &Action, into: &mut Observation) -> Result<Transition<SimInfo>, EnvError> {

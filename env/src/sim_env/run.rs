@@ -24,6 +24,7 @@ impl Episode {
             None => self.run_transfer(&pending),
         };
         self.calls += 1;
+        self.gates.add(pending.question.gated.fired);
         self.prepare();
         let terminated = self.pending.is_none();
         let truncated = !terminated && self.calls >= self.rules.calls;
@@ -43,22 +44,21 @@ impl Episode {
     }
 
     fn run_tuned(&mut self, pending: &Pending, knobs: Knobs, exploratory: bool) -> CallReport {
-        let Pending { line, planned, question, conditions, luck, own, .. } = *pending;
+        let Pending { line, planned, question, conditions, luck, .. } = *pending;
         let report = self.report(pending);
-        let queued = self.queued(pending);
-        let at = &mut self.lines.all[line];
-        let mut ran = at
-            .setting(&question, knobs, queued.as_ref().unwrap_or(at.met()))
-            .or(own)
-            .expect("a tuned call has a setting");
-        let mut own = own.unwrap_or(ran);
+        let mut own = pending.own.expect("a tuned call has a setting of NCCL's own");
+        let mut ran = self.chosen(pending, knobs).unwrap_or(own);
         ran.micros += conditions.stall;
         own.micros += conditions.stall;
+        let at = &mut self.lines.all[line];
         let measured = at.measured(&question, &ran, &luck);
-        let id = if knobs.path == Path::Nccl { Ran::of(&ran.realised) } else { Ran::path(knobs.path) };
+        let carried = ran.knobs.path == Path::Nccl;
+        let id = if carried { Ran::of(&ran.realised) } else { Ran::path(ran.knobs.path) };
         let switched = at.switched(&question, id);
-        let (tier, flows) = (at.tier, at.flows * f64::from(ran.realised.channels));
-        let compute_lost = self.compute_lost(&planned, &ran);
+        let channels = if carried { ran.realised.channels } else { 0 };
+        let (tier, flows) = (at.tier, at.flows * f64::from(channels));
+        let compute_lost = self.compute_lost(&planned, &ran, channels);
+        let protocol = ran.realised.pair.protocol;
         let outcome = Outcome {
             micros: ran.micros,
             reference: own.micros,
@@ -67,17 +67,27 @@ impl Episode {
             exploratory,
             loss_change: self.loss_change,
             compute_lost,
-            demand: demand(ran.realised.pair.protocol, knobs.chunk, ran.realised.channels, tier),
+            demand: if carried { demand(protocol, knobs.chunk, channels, tier) } else { 0.0 },
             fault: conditions.stall > 0.0,
         };
         let terms = Terms::new(&self.rules.weights, &outcome);
-        if self.lines.all[line].crosses {
-            self.congestion.after(flows, measured, 0.0);
-        }
         let choice = Choice::of(&knobs, ran.realised.pair);
         let triggered = self.remember(pending, Some(choice), Some(&ran), measured, id);
         self.finish(&planned, measured, compute_lost);
+        if self.lines.all[line].crosses && self.rules.dynamics.congestion > 0.0 {
+            self.congestion.fill(flows, measured);
+        }
         CallReport { own: Some(own), ran: Some(ran), measured, compute_lost, terms, triggered, ..report }
+    }
+
+    /// What the knobs take behind the queues that own channels have filled; none where a gate has decided.
+    fn chosen(&mut self, pending: &Pending, knobs: Knobs) -> Option<Setting> {
+        if !pending.mask.decides() {
+            return None;
+        }
+        let queued = self.queued(pending);
+        let at = &self.lines.all[pending.line];
+        at.setting(&pending.question, knobs, queued.as_ref().unwrap_or(at.met()))
     }
 
     fn run_transfer(&mut self, pending: &Pending) -> CallReport {
@@ -101,12 +111,11 @@ impl Episode {
     }
 
     /// µs that compute beside the call loses to its channels.
-    fn compute_lost(&self, planned: &Planned, ran: &Setting) -> f64 {
-        if planned.beside <= 0.0 || ran.knobs.path != Path::Nccl {
+    fn compute_lost(&self, planned: &Planned, ran: &Setting, channels: u32) -> f64 {
+        if planned.beside <= 0.0 {
             return 0.0;
         }
-        let stretch = compute_stretch(&self.compute, ran.realised.channels, self.sms);
-        planned.beside.min(ran.micros) * (stretch - 1.0)
+        planned.beside.min(ran.micros) * (compute_stretch(&self.compute, channels, self.sms) - 1.0)
     }
 
     /// What the next observation says about this call; whether the trigger fired.
@@ -118,15 +127,18 @@ impl Episode {
         measured: f64,
         id: Ran,
     ) -> bool {
-        let every = self.job.feedback_every;
-        let arrives = every.is_some_and(|every| self.calls.is_multiple_of(every.max(1)));
+        self.unmeasured = self.unmeasured.saturating_add(u32::from(ran.is_some()));
+        let arrives = self.job.feedback_every.is_some_and(|every| self.unmeasured >= every);
         let predicted = ran.and_then(|ran| pending.question.table.get(ran.realised.pair));
         let signals = predicted.filter(|_| arrives).map(|predicted| {
             let key = Key::new(pending.line as u16, pending.question.collective, pending.question.bytes);
             self.trigger.observe(key, id, measured, f64::from(predicted))
         });
         self.since_feedback = match signals {
-            Some(_) => Some(0),
+            Some(_) => {
+                self.unmeasured = 0;
+                Some(0)
+            }
             None => self.since_feedback.map(|calls| calls.saturating_add(1)),
         };
         self.past = PastCall {
@@ -141,9 +153,7 @@ impl Episode {
 
     /// Lets the time of a call pass.
     fn finish(&mut self, planned: &Planned, measured: f64, compute_lost: f64) {
-        let exposed = planned.exposed(measured) + compute_lost;
-        self.congestion.after(0.0, 0.0, planned.window);
-        self.pass(exposed);
+        self.pass(planned.exposed(measured) + compute_lost);
         let sparse = matches!(
             self.workload.compression,
             Compression::TopK | Compression::RandomK | Compression::Combined
@@ -158,7 +168,7 @@ impl Episode {
     fn report(&self, pending: &Pending) -> CallReport {
         let Pending { line, planned, question, conditions, .. } = *pending;
         CallReport {
-            communicator: line as u8,
+            communicator: line as u16,
             tier: self.lines.all[line].tier,
             collective: planned.collective,
             bytes: planned.bytes,

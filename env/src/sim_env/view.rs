@@ -46,10 +46,12 @@ impl Episode {
         let Some(own) = pending.own else { return Vec::new() };
         let at = &mut self.lines.all[pending.line];
         let threads = self.threads;
-        let mut settings = vec![own];
+        let stalled =
+            |setting: Setting| Setting { micros: setting.micros + pending.conditions.stall, ..setting };
+        let mut settings = vec![stalled(own)];
         for mut knobs in knobs_in(&pending.mask) {
             knobs.threads = threads.unwrap_or(knobs.threads);
-            settings.extend(at.setting(&pending.question, knobs, at.met()));
+            settings.extend(at.setting(&pending.question, knobs, at.met()).map(stalled));
         }
         settings
     }

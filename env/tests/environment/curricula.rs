@@ -60,7 +60,7 @@ fn stages_hold_what_they_promise() {
     assert!(recipes(&two).iter().any(|r| r.layout.pp > 1));
     let kinds: BTreeSet<_> = recipes(&three).iter().map(|r| r.layout.parallelism().id()).collect();
     assert!(kinds.contains(&Parallelism::ThreeD.id()) && kinds.contains(&Parallelism::Moe.id()));
-    assert!(three.iter().any(|job| job.setting.in_network));
+    assert!(three.iter().any(|job| job.setting.in_network == Some(true)));
     assert!(recipes(&three).iter().any(|r| r.compression == Compression::Combined));
 }
 
@@ -136,6 +136,8 @@ fn a_wrong_file_is_refused_with_place_value_and_remedy() {
     assert!(wrong("sync = [\"bsp\"]", "sync = [\"bspp\"]").contains("did you mean \"bsp\"?"));
     assert!(wrong("switch = 0.005", "swich = 0.005").contains("swich"));
     assert!(wrong("tiers = [1]", "tiers = [9]").contains("from 0 to 4"));
+    assert!(wrong("tiers = [1]", "tiers = [4]").contains("no cluster and node count is of these tiers"));
+    assert!(wrong("tau = [1]", "tau = [65]").contains("give 1 to 64"));
     assert!(wrong("\"dgx_h100\"", "\"dgx_h10\"").contains("dgx_h100"));
     assert!(wrong("\"bert_large\"", "\"bert_larg\"").contains("did you mean \"bert_large\"?"));
     assert!(wrong("staleness = [1, 4]", "staleness = [4, 1]").contains("hidden.staleness = [4, 1]"));
@@ -176,4 +178,17 @@ fn the_readme_explains_every_key() {
     let named = |key: &&String| page.contains(&format!("`{key}`")) || page.contains(&format!("`[{key}]`"));
     let missing: Vec<_> = found.iter().filter(|key| !named(key)).collect();
     assert!(missing.is_empty(), "curricula/README.md says nothing about {missing:?}");
+}
+
+/// A stage that replays itself is read once, not for ever.
+#[test]
+fn a_stage_may_replay_itself() {
+    let text =
+        std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../curricula/smoke.toml")).unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("mine.toml");
+    let name = file.to_str().unwrap();
+    std::fs::write(&file, format!("{text}\n[replay]\nshare = 0.5\nstages = [{name:?}]\n")).unwrap();
+    let stage = Curriculum::load(name).unwrap().stages[0].clone();
+    assert_eq!((stage.replay.len(), stage.replay[0].replay.len()), (1, 0));
 }

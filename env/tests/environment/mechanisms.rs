@@ -74,7 +74,7 @@ fn of_settings() -> Vec<&'static str> {
     let mut seen = Vec::new();
     let tcp = || repeated("ib100g_1gpu", 16, Planned::alone(Collective::AllReduce, MIB, Role::Unknown));
     seen.extend(changes(&["topology_class"], &tcp(), &tcp().with(|s| s.class = TopologyClass::Torus)));
-    let gated = allreduce().with(|s| s.in_network = true);
+    let gated = allreduce().with(|s| s.in_network = Some(true));
     seen.extend(changes(&["in_network_aggregation"], &allreduce(), &gated));
     seen.extend(changes(&["ccl_library"], &allreduce(), &allreduce().with(|s| s.library = CclLibrary::Gloo)));
     for sharing in [GpuSharing::Mps, GpuSharing::Mig, GpuSharing::TimeSlice] {
@@ -84,7 +84,7 @@ fn of_settings() -> Vec<&'static str> {
     let straggling = |scene: Scene| scene.amid(|stage| stage.file.dynamics.stragglers = 20.0);
     seen.extend(changes(&["environment"], &straggling(allreduce()), &straggling(rough)));
     let faulty = || allreduce().amid(|stage| stage.file.dynamics.faults = 500.0);
-    seen.extend(changes(&["pipeline_template"], &faulty(), &faulty().with(|s| s.template = true)));
+    seen.extend(changes(&["pipeline_template"], &faulty(), &faulty().with(|s| s.template = Some(true))));
     let tolerant = faulty().with(|s| s.fault_tolerance = FaultTolerance::Ftar);
     seen.extend(changes(&["fault_tolerance"], &faulty(), &tolerant));
     let forced = allreduce().with(|s| s.overrides.set("NCCL_PROTO", "Simple").unwrap());
@@ -119,9 +119,10 @@ fn of_training() -> Vec<&'static str> {
     let with = |layout| training("llama3_8b", layout, "dgx_h100", |_| {});
     seen.extend(changes(&["is_3d"], &with(deep), &with(flat)));
     let mut last_stage = with(deep);
+    let flops = dynamiccl_env::job::flops_per_us(last_stage.job.cluster.gpu.sm);
     if let dynamiccl_env::job::Source::Training { recipe, stage, program, .. } = &mut last_stage.job.source {
         *stage = 1;
-        *program = std::sync::Arc::new(dynamiccl_env::workload::iteration(recipe, 1, true, 1e8).unwrap());
+        *program = std::sync::Arc::new(dynamiccl_env::workload::iteration(recipe, 1, true, flops).unwrap());
     }
     seen.extend(changes(&["pipeline_stage"], &with(deep), &last_stage));
     let compressed = |method| training("gpt2_xl", dp(8), "dgx_h100", |r| r.compression = method);
@@ -172,7 +173,7 @@ fn what_was_chosen_is_remembered_and_matters() {
     let ring = repeated("dgx_a100", 1, Planned::alone(Collective::AllGather, 64 * MIB, Role::Unknown));
     choice_changes("last_threads", &ring, 4, 1);
     let plain = allreduce().run(5, 3);
-    let passed = allreduce().with(|s| s.in_network = true).run(5, 3);
+    let passed = allreduce().with(|s| s.in_network = Some(true)).run(5, 3);
     assert_ne!(numbers(&plain[1], "last_path"), numbers(&passed[1], "last_path"));
 }
 
@@ -247,4 +248,38 @@ fn nothing_is_told_where_a_job_says_nothing() {
         assert_eq!(numbers(told, name), numbers(untold, name), "{name}");
     }
     assert_eq!(told.report.own.unwrap().micros, untold.report.own.unwrap().micros);
+}
+
+/// Ranks of different stages that call together are told the same, or their policies could differ.
+#[test]
+fn ranks_of_one_communicator_are_told_the_same() {
+    use dynamiccl_env::workload::Group;
+    let layout = Layout { dp: 2, tp: 2, pp: 4, ..Layout::default() };
+    let scene = training("llama3_8b", layout, "dgx_h100", |_| {});
+    let told = |group: Group, at: u8| {
+        let mut job = scene.job.clone();
+        if let dynamiccl_env::job::Source::Training { stage, .. } = &mut job.source {
+            *stage = at;
+        }
+        job.context(&layout.placement(group, 8), Some(group), &job.workload())
+    };
+    for group in Group::ALL.into_iter().filter(|&group| layout.size(group) > 1) {
+        let same = (1..4).all(|stage| told(group, stage) == told(group, 0));
+        assert_eq!(same, group.spans_stages(), "{group}");
+    }
+}
+
+/// A fault stalls every setting alike, whoever asks.
+#[test]
+fn the_oracle_and_the_call_have_the_same_stall() {
+    use dynamiccl_env::gym::{Env, Observation, RandomActor};
+    let scene = allreduce().amid(|stage| stage.file.dynamics.faults = 1000.0);
+    let mut env = scene.env();
+    let mut observation = Observation::new(env.spaces());
+    env.reset(Some(1), &mut observation).unwrap();
+    for _ in 0..5 {
+        let own = env.settings()[0];
+        let step = env.step(&RandomActor::new(1).act(&observation), &mut observation).unwrap();
+        assert_eq!(step.info.last.unwrap().own.unwrap(), own);
+    }
 }

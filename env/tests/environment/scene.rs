@@ -29,6 +29,8 @@ pub struct Seen {
     pub observation: Observation,
     /// What came of it.
     pub report: CallReport,
+    /// Its reward.
+    pub reward: f64,
     /// The whole info after it.
     pub info: SimInfo,
     /// The fastest setting, where one was asked for.
@@ -119,7 +121,7 @@ impl Scene {
             let before = observation.clone();
             let step = env.step(&choose(call, &before, own), &mut observation).unwrap();
             let report = step.info.last.unwrap();
-            seen.push(Seen { observation: before, report, info: step.info, best });
+            seen.push(Seen { observation: before, report, reward: step.reward, info: step.info, best });
             if step.terminated || step.truncated {
                 break;
             }

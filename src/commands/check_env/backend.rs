@@ -33,7 +33,9 @@ pub fn check(args: &CheckEnvArgs, plan: &Plan<'_>) -> Result<Report> {
             plan.check(|| Ok(SimEnv::mixed(curriculum.stages.iter().cloned(), Arc::clone(&constants))))
         }
         EnvKind::Trace => {
-            let job = Job::replay(&trace(args.trace.as_deref())?, args.cluster.as_deref())?;
+            let trace = trace(args.trace.as_deref())?;
+            trace.warnings.iter().for_each(|warning| plan.session.output.note(format_args!("{warning}")));
+            let job = Job::replay(&trace, args.cluster.as_deref())?;
             let stage = &curriculum.stages[0];
             plan.check(|| Ok(SimEnv::of_job(job.clone(), stage, Arc::clone(&constants))))
         }

@@ -66,8 +66,9 @@ struct Worst {
 pub fn run(name: &str, args: &SimulateArgs, session: &Session) -> Result<Ending> {
     let curriculum = Curriculum::load(name)?;
     let constants = ConstantsFile::load(&args.constants.constants)?;
-    let worlds: Vec<World> =
-        (0..args.worlds).map(|world| World::draw(&constants, session.seed + u64::from(world))).collect();
+    let worlds: Vec<World> = (0..args.worlds)
+        .map(|world| World::draw(&constants, session.seed.wrapping_add(u64::from(world))))
+        .collect();
     let mut seen = BTreeSet::new();
     let all = curriculum.stages.iter().flat_map(|stage| machines(stage));
     let machines: Vec<_> =
@@ -87,10 +88,7 @@ pub fn run(name: &str, args: &SimulateArgs, session: &Session) -> Result<Ending>
 
 /// The machines of a stage: positions of clusters, and node counts of its tiers.
 fn machines(stage: &Stage) -> impl Iterator<Item = (&Stage, usize, u32)> {
-    let all = stage.file.clusters.iter().enumerate();
-    let each = all.flat_map(|(at, machines)| machines.nodes.iter().map(move |&nodes| (at, nodes)));
-    let drawn = |&(at, nodes): &(usize, u32)| stage.file.tiers.contains(&stage.clusters[at].tier(nodes));
-    each.filter(drawn).map(move |(at, nodes)| (stage, at, nodes))
+    stage.machines().flat_map(move |(at, nodes)| nodes.into_iter().map(move |nodes| (stage, at, nodes)))
 }
 
 impl Tier {
