@@ -273,7 +273,7 @@ pub const FEATURES: &[Feature] = &[
         "in_network_aggregation",
         Kind::Flag,
         FLAG,
-        "allreduces go through the switches' aggregation, which has its own time",
+        "reductions go through the switches' aggregation, which has its own time",
     ),
     job(
         Block::Topology,
