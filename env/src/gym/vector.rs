@@ -10,7 +10,7 @@ use std::thread;
 use crate::gym::{Action, Env, EnvError, Observation, Transition};
 
 /// Shards for each thread: jobs cost more or less, so a thread that is done early takes another.
-const SHARDS: usize = 4;
+const SHARDS: usize = 8;
 
 /// Environments side by side.
 #[derive(Debug)]
@@ -119,10 +119,11 @@ impl<E: Env> VecEnv<E> {
     /// Lets threads work on runs of environments, each beginning with number `first`; a thread that is done
     /// takes the next run. What they return is in the order of the environments.
     pub fn in_shards<R: Send>(&mut self, work: impl Fn(usize, &mut [Slot<E>]) -> R + Sync) -> Vec<R> {
-        if self.threads == 1 {
-            return vec![work(0, &mut self.slots)];
-        }
         let size = self.slots.len().div_ceil(self.threads * SHARDS).max(1);
+        if self.threads == 1 {
+            let shards = self.slots.chunks_mut(size).enumerate();
+            return shards.map(|(at, slots)| work(at * size, slots)).collect();
+        }
         let left = Mutex::new(self.slots.chunks_mut(size).enumerate());
         let next = || left.lock().unwrap_or_else(PoisonError::into_inner).next();
         let take = || {
