@@ -17,20 +17,25 @@ impl RandomActor {
         RandomActor(ChaCha8Rng::seed_from_u64(seed))
     }
 
-    /// A legal action.
+    /// A legal action, of an observation that allows one.
     pub fn act(&mut self, observation: &Observation) -> Action {
-        let mut choice = [0; HEADS];
-        for (index, bits) in choice.iter_mut().zip(observation.mask) {
-            *index = self.pick(bits);
-        }
-        Action { choice, exploratory: false }
+        self.try_act(observation).unwrap_or_default()
     }
 
-    /// The position of one of the bits that are set; 0 where none is.
+    /// A legal action; none where a head allows nothing.
+    pub fn try_act(&mut self, observation: &Observation) -> Option<Action> {
+        let mut choice = [0; HEADS];
+        for (index, bits) in choice.iter_mut().zip(observation.mask) {
+            *index = if bits == 0 { return None } else { self.pick(bits) };
+        }
+        Some(Action { choice, exploratory: false })
+    }
+
+    /// The position of one of the bits that are set.
     fn pick(&mut self, bits: u32) -> u8 {
         let count = bits.count_ones();
-        if count <= 1 {
-            return bits.trailing_zeros().min(31) as u8 & 31;
+        if count == 1 {
+            return bits.trailing_zeros() as u8;
         }
         let nth = (u64::from(self.0.next_u32()) * u64::from(count)) >> 32;
         let left = (0..nth).fold(bits, |bits, _| bits & (bits - 1));

@@ -1,18 +1,15 @@
 //! One episode of random legal actions, kept as fingerprints: what two runs are compared by.
 
 use dynamiccl_spec::action::HEADS;
-use rand::RngExt;
-use rand_chacha::ChaCha8Rng;
-use rand_chacha::rand_core::SeedableRng;
 
-use crate::gym::{Action, Env, EnvError, Observation};
+use crate::gym::{Action, Env, EnvError, Observation, RandomActor};
 
 /// An episode being run.
 pub struct Episode<'a, E: Env> {
     env: &'a mut E,
     observation: Observation,
     fill: f32,
-    actions: ChaCha8Rng,
+    actions: RandomActor,
     record: Record<E::Info>,
     over: bool,
 }
@@ -34,7 +31,7 @@ impl<'a, E: Env> Episode<'a, E> {
         let observation = Observation::new(env.spaces());
         let record = Record { prints: Vec::new(), infos: Vec::new(), ended: false };
         // The same wishes in every episode, so that only the environment makes the difference.
-        let actions = ChaCha8Rng::seed_from_u64(0);
+        let actions = RandomActor::new(0);
         let mut episode = Episode { env, observation, fill, actions, record, over: false };
         episode.refill();
         match episode.env.reset(seed, &mut episode.observation) {
@@ -74,7 +71,7 @@ impl<'a, E: Env> Episode<'a, E> {
 
     /// The next action, if there is one.
     fn wish(&mut self) -> Option<Action> {
-        let action = pick(&self.observation, &mut self.actions).filter(|_| !self.over);
+        let action = self.actions.try_act(&self.observation).filter(|_| !self.over);
         self.over = action.is_none();
         action
     }
@@ -114,18 +111,6 @@ impl<'a, E: Env> Episode<'a, E> {
         mask.fill(self.fill.to_bits());
         *decides = self.fill.is_nan();
     }
-}
-
-/// A random legal action; none where a head allows nothing.
-pub fn pick(observation: &Observation, rng: &mut ChaCha8Rng) -> Option<Action> {
-    let mut action = Action::default();
-    for (choice, &mask) in action.choice.iter_mut().zip(&observation.mask) {
-        let wish = rng.random_range(0..32);
-        // The first legal index from the wish on, around the end.
-        let at = mask.rotate_right(wish).trailing_zeros();
-        *choice = if mask == 0 { return None } else { ((wish + at) % 32) as u8 };
-    }
-    Some(action)
 }
 
 fn print(observation: &Observation, rest: u64) -> u64 {

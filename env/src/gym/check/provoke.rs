@@ -3,13 +3,11 @@
 use dynamiccl_spec::action::HEADS;
 
 use super::CheckOptions;
-use super::episode::{Episode, pick};
+use super::episode::Episode;
 use super::findings::Findings;
 use super::rule::Rule;
 use super::twins::{parted, steps};
-use crate::gym::{Action, Env, EnvError, Observation};
-use rand_chacha::ChaCha8Rng;
-use rand_chacha::rand_core::SeedableRng;
+use crate::gym::{Action, Env, EnvError, Observation, RandomActor};
 
 /// Steps of an episode before each of which everything illegal is tried.
 const STEPS: usize = 64;
@@ -72,7 +70,7 @@ pub fn refuse<E: Env>(env: &mut E, seed: u64, findings: &mut Findings) -> u64 {
 
 /// All choices that one head forbids, the others being legal.
 fn illegal(observation: &Observation) -> Vec<[u8; HEADS]> {
-    let Some(legal) = pick(observation, &mut ChaCha8Rng::seed_from_u64(1)) else { return Vec::new() };
+    let Some(legal) = RandomActor::new(1).try_act(observation) else { return Vec::new() };
     let forbidden = |head: usize| {
         let mask = observation.mask[head];
         let indices = (0..32u8).filter(move |index| mask >> index & 1 == 0).chain([32, 255]);
@@ -91,12 +89,12 @@ pub fn accept<E: Env>(env: &mut E, seed: u64, depth: usize, findings: &mut Findi
     let mut observation = Observation::new(env.spaces());
     for head in 0..HEADS {
         for index in 0..32u8 {
-            let mut actions = ChaCha8Rng::seed_from_u64(1);
+            let mut actions = RandomActor::new(1);
             if env.reset(Some(seed), &mut observation).is_err() {
                 return taken;
             }
             for at in 0..=depth {
-                let Some(mut action) = pick(&observation, &mut actions) else { break };
+                let Some(mut action) = actions.try_act(&observation) else { break };
                 if at == depth && observation.mask[head] >> index & 1 == 1 {
                     action.choice[head] = index;
                 }

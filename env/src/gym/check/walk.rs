@@ -1,14 +1,11 @@
 //! Many random legal steps, each looked at: ranges, masks, rewards, ends.
 
 use dynamiccl_spec::action::HEADS;
-use rand_chacha::ChaCha8Rng;
-use rand_chacha::rand_core::SeedableRng;
 
 use super::CheckOptions;
-use super::episode::pick;
 use super::findings::Findings;
 use super::rule::Rule;
-use crate::gym::{Env, EnvError, FeatureSpace, Observation, Spaces};
+use crate::gym::{Env, EnvError, FeatureSpace, Observation, RandomActor, Spaces};
 
 /// Steps between two reports of progress.
 pub const CHUNK: u64 = 1000;
@@ -22,7 +19,7 @@ pub fn walk<E: Env, X>(
 ) -> Result<u64, X> {
     let spaces = env.spaces().clone();
     let mut observation = Observation::new(&spaces);
-    let mut actions = ChaCha8Rng::seed_from_u64(options.seeds.first().copied().unwrap_or(0));
+    let mut actions = RandomActor::new(options.seeds.first().copied().unwrap_or(0));
     let (mut steps, mut episodes) = (0, 0);
     while steps < options.steps {
         // Every seed once, then whatever follows without one.
@@ -39,7 +36,7 @@ pub fn walk<E: Env, X>(
         }
         let mut length = 0;
         look(&spaces, &observation, findings);
-        while let Some(action) = pick(&observation, &mut actions) {
+        while let Some(action) = actions.try_act(&observation) {
             let taken = env.step(&action, &mut observation);
             (length, steps) = (length + 1, steps + 1);
             if steps % CHUNK == 0 {
