@@ -5,9 +5,7 @@
 
 use std::sync::Arc;
 
-use dynamiccl_spec::{
-    ChannelChoice, Choice, ChunkChoice, Collective, CostTable, Head, Knobs, Mask, Pair, ThreadChoice,
-};
+use dynamiccl_spec::{Choice, Collective, CostTable, Head, Knobs, Mask, Path};
 
 use crate::cluster::{Cluster, ClusterError, CommOptions};
 use crate::model::{Call, Fabric};
@@ -102,7 +100,8 @@ impl Simulator {
     pub fn settings(&self, collective: Collective, bytes: u64) -> Vec<Setting> {
         let table = self.communicator.cost_table(collective, bytes, 1);
         let mut settings: Vec<Setting> = Vec::new();
-        for knobs in table.mask().iter().flat_map(knobs_of) {
+        let mask = Mask::ALL.only(Head::Path, Path::Nccl.id()).with_pairs(table.mask());
+        for knobs in knobs_in(&mask) {
             let Some(setting) = self.setting(collective, bytes, &table, knobs) else { continue };
             match settings.iter_mut().find(|known| same_launch(known, &setting)) {
                 Some(known) => *known = setting,
@@ -129,18 +128,6 @@ impl Simulator {
         let realised = self.communicator.realise(collective, bytes, table, &knobs)?;
         Some(Setting { knobs, realised, micros: self.micros(collective, bytes, &realised) })
     }
-}
-
-fn knobs_of(pair: Pair) -> impl Iterator<Item = Knobs> {
-    ThreadChoice::all().flat_map(move |threads| {
-        ChunkChoice::ALL.into_iter().flat_map(move |chunk| {
-            ChannelChoice::all().map(move |channels| Knobs {
-                chunk,
-                threads,
-                ..Knobs::with_pair(pair, channels)
-            })
-        })
-    })
 }
 
 /// The knobs that a mask allows.

@@ -8,7 +8,7 @@ use rand_chacha::ChaCha8Rng;
 use serde::de::{self, Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
-use crate::world::draw::uniform;
+use crate::world::draw::weighted;
 
 /// Things and their weights: `{ bsp = 3, local = 1 }`, or a list where all weigh the same.
 #[derive(Debug, Clone, PartialEq)]
@@ -17,12 +17,7 @@ pub struct Mix<T>(Vec<(T, f64)>);
 impl<T> Mix<T> {
     /// Draws one.
     pub fn draw(&self, rng: &mut ChaCha8Rng) -> &T {
-        let mut left = uniform(rng) * self.0.iter().map(|(_, weight)| weight).sum::<f64>();
-        let found = self.0.iter().find(|(_, weight)| {
-            left -= weight;
-            left < 0.0
-        });
-        &found.unwrap_or(&self.0[self.0.len() - 1]).0
+        &self.0[weighted(rng, self.0.iter().map(|(_, weight)| *weight))].0
     }
 
     /// The things that can come, with their weights.

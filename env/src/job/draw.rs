@@ -10,7 +10,7 @@ use super::{Job, Setting, Shown, Source, flops_per_us, layout};
 use crate::cluster::Cluster;
 use crate::curriculum::{CurriculumError, Hidden, Regime, Stage};
 use crate::workload::{Group, Layout, Recipe, iteration};
-use crate::world::draw::uniform;
+use crate::world::draw::{uniform, weighted};
 
 /// Draws after which a stage is said to allow no job.
 const TRIES: usize = 200;
@@ -41,13 +41,8 @@ impl Job {
 /// A cluster by its weight, and one of its node counts.
 fn machine(stage: &Stage, rng: &mut ChaCha8Rng) -> (Arc<Cluster>, u32) {
     let machines: Vec<(usize, Vec<u32>)> = stage.machines().collect();
-    let weight = |(at, _): &(usize, Vec<u32>)| stage.file.clusters[*at].weight;
-    let mut left = uniform(rng) * machines.iter().map(weight).sum::<f64>();
-    let drawn = machines.iter().find(|machine| {
-        left -= weight(machine);
-        left < 0.0
-    });
-    let (at, nodes) = drawn.unwrap_or(&machines[machines.len() - 1]);
+    let weights = machines.iter().map(|(at, _)| stage.file.clusters[*at].weight);
+    let (at, nodes) = &machines[weighted(rng, weights)];
     (Arc::clone(&stage.clusters[*at]), nodes[rng.random_range(0..nodes.len())])
 }
 

@@ -60,6 +60,18 @@ impl LogUniform {
     }
 }
 
+/// The position of one of these weights, each as likely as it is heavy. There must be one above 0.
+pub fn weighted(rng: &mut ChaCha8Rng, weights: impl Iterator<Item = f64> + Clone) -> usize {
+    let mut left = uniform(rng) * weights.clone().sum::<f64>();
+    let last = weights.clone().count().saturating_sub(1);
+    let mut weights = weights;
+    let found = weights.position(|weight| {
+        left -= weight;
+        left < 0.0
+    });
+    found.unwrap_or(last)
+}
+
 /// Mean 0, variance 1. Marsaglia and Tsang's ziggurat: nearly every draw is a comparison and a product, and
 /// the logarithms and exponentials of the rest are ours and therefore the same bits.
 pub fn normal(rng: &mut ChaCha8Rng) -> f64 {
