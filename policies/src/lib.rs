@@ -2,3 +2,5 @@
 //! every baseline tuner. It may not know how a time comes about (that is the environment's) nor how
 //! a policy is trained (the agent's), so that the plugin can carry it into a job.
 #![forbid(unsafe_code)]
+
+pub mod network;

@@ -8,12 +8,14 @@
 pub mod action;
 pub mod context;
 pub mod features;
+pub mod fnv;
 pub mod gates;
 pub mod ids;
 pub mod knobs;
 pub mod math;
 pub mod overrides;
 pub mod table;
+pub mod tuner;
 pub mod units;
 pub mod words;
 
@@ -27,4 +29,5 @@ pub use ids::{Algorithm, Collective, Pair, Protocol};
 pub use knobs::{ChannelChoice, ChunkChoice, Knobs, Path, ThreadChoice};
 pub use overrides::Overrides;
 pub use table::{CostTable, PairMask};
+pub use tuner::{Decision, Fallback, Measure, Measured, Query, Reason, Tuner};
 pub use units::{Bytes, GBps, Micros};

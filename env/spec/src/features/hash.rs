@@ -5,6 +5,7 @@ use crate::features::encode::Feedback;
 use crate::features::{
     CONTEXT_WIDTH, CallContext, Encoder, FEATURES, HISTORY_WIDTH, Kind, PastCall, VERSION,
 };
+use crate::fnv::Fnv;
 use crate::ids::{Collective, Pair};
 use crate::table::CostTable;
 use crate::{Choice, Compression, Role, Topology, TopologyClass, Workload};
@@ -27,7 +28,7 @@ pub fn hash() -> u64 {
         hash.numbers(&context);
         hash.numbers(&history);
     }
-    hash.0
+    hash.value()
 }
 
 /// A call that exercises every feature a little differently for each number.
@@ -76,32 +77,6 @@ fn encoded(probe: u32) -> ([f32; CONTEXT_WIDTH], [f32; HISTORY_WIDTH]) {
     Encoder::new(&job).context(&call, &mut context);
     Encoder::history(&past, &mut history);
     (context, history)
-}
-
-/// FNV-1a, 64 bit.
-struct Fnv(u64);
-
-impl Fnv {
-    fn new() -> Self {
-        Fnv(0xcbf2_9ce4_8422_2325)
-    }
-
-    fn byte(&mut self, byte: u8) {
-        self.0 = (self.0 ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
-    }
-
-    fn number(&mut self, number: u64) {
-        number.to_le_bytes().into_iter().for_each(|byte| self.byte(byte));
-    }
-
-    fn numbers(&mut self, numbers: &[f32]) {
-        numbers.iter().for_each(|x| self.number(u64::from(x.to_bits())));
-    }
-
-    fn text(&mut self, text: &str) {
-        text.bytes().for_each(|byte| self.byte(byte));
-        self.byte(0);
-    }
 }
 
 #[cfg(test)]

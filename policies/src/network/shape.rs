@@ -1,0 +1,90 @@
+//! The sizes of a network and the names of its weights: what a file must hold to be one.
+//!
+//! Training writes these, the reader checks them, inference multiplies by them. Weights lie input by
+//! input (a row per input, a column per output), so that a sum over inputs can run over all outputs
+//! at once and always in the same order.
+
+use dynamiccl_spec::features::{CONTEXT_WIDTH, HISTORY_WIDTH};
+use dynamiccl_spec::ids::PAIRS;
+use dynamiccl_spec::{Head, Role};
+
+/// Role experts.
+pub const EXPERTS: usize = Role::ALL.len();
+
+/// The widths that a network is free to choose.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Shape {
+    /// Numbers that a context is summed up in.
+    pub embedding: usize,
+    /// Cells of the LSTM.
+    pub memory: usize,
+    /// Numbers that a role's expert makes of memory and embedding.
+    pub expert: usize,
+    /// Numbers that are left once the pair is chosen, from which its resources are.
+    pub resource: usize,
+}
+
+impl Default for Shape {
+    fn default() -> Self {
+        Shape { embedding: 64, memory: 128, expert: 64, resource: 32 }
+    }
+}
+
+impl Shape {
+    /// The widest that a width may be.
+    pub const WIDEST: usize = 1024;
+    /// What every width must be a multiple of.
+    pub const GRAIN: usize = 8;
+
+    /// Inputs of the LSTM: the embedded context of a call, what was chosen and measured, the memory before.
+    pub const fn lstm_inputs(&self) -> usize {
+        self.embedding + HISTORY_WIDTH + self.memory
+    }
+
+    /// The name and dimensions of every tensor, in the order of the file.
+    pub fn tensors(&self) -> [(&'static str, Vec<usize>); TENSORS] {
+        let Shape { embedding, memory, expert, resource } = *self;
+        let size = Head::size;
+        [
+            ("embed.weight", vec![CONTEXT_WIDTH, embedding]),
+            ("embed.bias", vec![embedding]),
+            // Gates in the order input, forget, candidate, output.
+            ("lstm.weight", vec![self.lstm_inputs(), 4 * memory]),
+            ("lstm.bias", vec![4 * memory]),
+            // Memory first: between refreshes its share of the sum is worked out once.
+            ("expert.weight", vec![EXPERTS, memory + embedding, expert]),
+            ("expert.bias", vec![EXPERTS, expert]),
+            ("path.weight", vec![expert, size(Head::Path)]),
+            ("path.bias", vec![size(Head::Path)]),
+            ("pair.weight", vec![expert, PAIRS]),
+            ("pair.bias", vec![PAIRS]),
+            // How much NCCL's own prediction counts: the logit of a pair loses this × ln(its predicted time).
+            ("pair.anchor", vec![1]),
+            ("resource.weight", vec![expert, resource]),
+            ("resource.bias", vec![resource]),
+            ("resource.path", vec![size(Head::Path), resource]),
+            ("resource.pair", vec![PAIRS, resource]),
+            ("channels.weight", vec![resource, size(Head::Channels)]),
+            ("channels.bias", vec![size(Head::Channels)]),
+            ("chunk.weight", vec![resource, size(Head::Chunk)]),
+            ("chunk.bias", vec![size(Head::Chunk)]),
+            ("chunk.channels", vec![size(Head::Channels), size(Head::Chunk)]),
+            ("threads.weight", vec![resource, size(Head::Threads)]),
+            ("threads.bias", vec![size(Head::Threads)]),
+            // Mean of ln(time / NCCL's prediction) for each pair, then ln of its spread for each.
+            ("estimate.weight", vec![expert, 2 * PAIRS]),
+            ("estimate.bias", vec![2 * PAIRS]),
+            // Mean of ln(NCCL's own time / time) for the knobs chosen, then ln of its spread.
+            ("gain.weight", vec![resource, 2]),
+            ("gain.bias", vec![2]),
+            ("gain.channels", vec![size(Head::Channels), 2]),
+            ("gain.chunk", vec![size(Head::Chunk), 2]),
+            // What the network remembers when a job begins.
+            ("memory.hidden", vec![memory]),
+            ("memory.cell", vec![memory]),
+        ]
+    }
+}
+
+/// Number of tensors.
+pub const TENSORS: usize = 30;
