@@ -1,0 +1,48 @@
+//! The words of `calibrate`.
+
+use std::path::PathBuf;
+
+use dynamiccl_env::nccl::Version;
+use dynamiccl_spec::Collective;
+
+use super::shared::{ConstantsArgs, GraphsArgs, MachineArgs, tuned_collective};
+
+/// Words of `calibrate`.
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = concat!("\
+EXAMPLES
+    all_reduce_perf -b 1K -e 1G -f 4 -g 8 > node.log
+    dynamiccl calibrate --log node.log --cluster dgx_h100 --out mine.toml
+    dynamiccl calibrate --log pair.log --cluster ./mine.toml --out mine.toml
+    dynamiccl simulate --cluster ./mine.toml --nodes 1 --collective allreduce --bytes 1M
+
+", exit_codes!()))]
+pub struct CalibrateArgs {
+    /// Output of nccl-tests, as text or as JSON (-J); may be repeated for logs of one communicator
+    #[arg(long, value_name = "FILE", required = true)]
+    pub log: Vec<PathBuf>,
+    /// Where to start from.
+    #[command(flatten)]
+    pub machine: MachineArgs,
+    /// NCCL's graphs.
+    #[command(flatten)]
+    pub graphs: GraphsArgs,
+    /// Cluster file to write
+    #[arg(long, value_name = "FILE")]
+    pub out: PathBuf,
+    /// Number of nodes, where the log does not say it or counts them otherwise than NCCL does
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub nodes: Option<u32>,
+    /// GPUs used per node [default: from the log, else all of them]
+    #[arg(long, value_name = "G", value_parser = clap::value_parser!(u32).range(1..))]
+    pub ranks_per_node: Option<u32>,
+    /// Collective that was measured, where the log does not say it
+    #[arg(long, value_name = "K", value_parser = tuned_collective)]
+    pub collective: Option<Collective>,
+    /// NCCL release that was measured: 2.28, 2.29 or 2.30 [default: from the log, else 2.30]
+    #[arg(long, value_name = "RELEASE")]
+    pub nccl: Option<Version>,
+    /// Constants of the performance model
+    #[command(flatten)]
+    pub constants: ConstantsArgs,
+}

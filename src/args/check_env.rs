@@ -1,0 +1,43 @@
+//! The words of `check-env`.
+
+use std::path::PathBuf;
+
+use clap::ValueEnum;
+use serde::Serialize;
+
+/// Words of `check-env`.
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = concat!("\
+EXAMPLES
+    dynamiccl check-env trace --trace job.jsonl --cluster dgx_h100
+    dynamiccl check-env sim --curriculum smoke --steps 20000
+    dynamiccl check-env trace --trace job.jsonl --json
+
+", exit_codes!()))]
+pub struct CheckEnvArgs {
+    /// Environment
+    #[arg(value_name = "ENV", value_enum)]
+    pub env: EnvKind,
+    /// Curriculum of the simulated jobs: a name, or a file ending in .toml
+    #[arg(long, value_name = "NAME|FILE", default_value = "smoke")]
+    pub curriculum: String,
+    /// Recording to replay: our own lines or NCCL inspector's [default: a small one that we bring along]
+    #[arg(long, value_name = "FILE")]
+    pub trace: Option<PathBuf>,
+    /// Cluster that the recording replays on [default: the one that it names]
+    #[arg(long, value_name = "NAME|FILE")]
+    pub cluster: Option<String>,
+    /// Random legal steps to take
+    #[arg(long, value_name = "N", default_value_t = 100_000)]
+    pub steps: u64,
+}
+
+/// An environment that can be checked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EnvKind {
+    /// Jobs in the simulator
+    Sim,
+    /// A recorded job
+    Trace,
+}

@@ -1,0 +1,162 @@
+//! The words of the command line, typed but not yet given a meaning.
+//!
+//! Nothing here touches a file: a command turns its words into a plan, and fails there if it must.
+
+/// The end of every long help.
+macro_rules! exit_codes {
+    () => {
+        "\
+EXIT CODES
+    0    done
+    1    ran, and the verdict is no
+    2    error: usage, configuration, input or backend
+    130  interrupted, after saving what could be saved"
+    };
+}
+
+mod calibrate;
+mod check_env;
+mod shared;
+mod simulate;
+mod validate;
+
+use std::num::ParseIntError;
+use std::str::FromStr;
+
+use clap::{ArgAction, Parser, Subcommand, ValueEnum};
+
+pub use calibrate::CalibrateArgs;
+pub use check_env::{CheckEnvArgs, EnvKind};
+pub use shared::MachineArgs;
+pub use simulate::SimulateArgs;
+pub use validate::ValidateArgs;
+
+/// Learns NCCL's per-call knobs in a simulator and loads them into unmodified jobs
+///
+/// NCCL picks algorithm, protocol and channels of each collective call from a fixed cost model.
+/// DynamICCL knows that model exactly, simulates what a call really costs on a cluster, and shows
+/// where the two part. No command here needs a GPU.
+#[derive(Debug, Parser)]
+#[command(
+    name = "dynamiccl",
+    version,
+    arg_required_else_help = true,
+    max_term_width = 100,
+    after_long_help = concat!("\
+EXAMPLES
+    What does each setting cost for a 1 MiB allreduce on two DGX A100?
+        dynamiccl simulate --cluster dgx_a100 --nodes 2 --collective allreduce --bytes 1M
+
+    The same as one JSON document:
+        dynamiccl simulate --cluster dgx_a100 --nodes 2 --collective allreduce --bytes 1M --json
+
+", exit_codes!())
+)]
+pub struct Args {
+    /// Flags that every command has.
+    #[command(flatten)]
+    pub global: GlobalArgs,
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// Flags that every command has.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Global options")]
+pub struct GlobalArgs {
+    /// Print the result as one JSON document on stdout
+    #[arg(long, global = true)]
+    pub json: bool,
+    /// Seed of everything random: a number, or "random" to draw and print one
+    #[arg(long, global = true, value_name = "N|random", default_value = "1")]
+    pub seed: SeedArg,
+    /// Print the result only
+    #[arg(short, long, global = true, conflicts_with = "verbose")]
+    pub quiet: bool,
+    /// Say more on stderr
+    #[arg(short, long, global = true, action = ArgAction::Count)]
+    pub verbose: u8,
+    /// Show progress on stderr
+    #[arg(long, global = true, value_name = "WHEN", value_enum, default_value_t = ProgressWhen::Auto)]
+    pub progress: ProgressWhen,
+}
+
+/// When progress is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ProgressWhen {
+    /// A bar on a terminal, a plain line every few seconds elsewhere, nothing with -q or --json
+    Auto,
+    /// Also with -q and --json
+    Always,
+    /// Not at all
+    Never,
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// True and NCCL-predicted time of every knob setting of one call
+    Simulate(SimulateArgs),
+    /// Compare the simulator with measurements
+    Validate(ValidateArgs),
+    /// Fit a cluster to the nccl-tests logs of a machine
+    Calibrate(CalibrateArgs),
+    /// Hold an environment to every rule of the contract
+    CheckEnv(CheckEnvArgs),
+    /// Time the program itself: simulator steps and decisions per second
+    #[command(after_long_help = exit_codes!())]
+    Bench,
+}
+
+/// A seed, or the wish for one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SeedArg {
+    /// This one.
+    Fixed(u64),
+    /// Any.
+    Random,
+}
+
+impl FromStr for SeedArg {
+    type Err = ParseIntError;
+
+    fn from_str(s: &str) -> Result<Self, ParseIntError> {
+        if s == "random" { Ok(SeedArg::Random) } else { s.parse().map(SeedArg::Fixed) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_definition_holds_together() {
+        Args::command().debug_assert();
+    }
+
+    /// Fails unless the words after `prefix` in each such line of the text are a command of ours.
+    fn assert_commands_parse(prefix: &str, text: &str) {
+        let lines = text.lines().filter_map(|line| line.trim_start().strip_prefix(prefix));
+        let commands: Vec<_> = lines.map(|line| format!("dynamiccl {line}")).collect();
+        assert!(!commands.is_empty(), "no line begins with {prefix:?}");
+        for command in commands {
+            if let Err(error) = Args::try_parse_from(command.split_whitespace()) {
+                panic!("{command}\n{error}");
+            }
+        }
+    }
+
+    #[test]
+    fn every_example_can_be_typed() {
+        let mut command = Args::command();
+        assert_commands_parse("dynamiccl ", &command.render_long_help().to_string());
+        for name in ["simulate", "validate", "calibrate", "check-env"] {
+            let help = command.find_subcommand_mut(name).expect(name).render_long_help();
+            assert_commands_parse("dynamiccl ", &help.to_string());
+        }
+        assert_commands_parse("cargo run --release -- ", include_str!("../../README.md"));
+    }
+}
