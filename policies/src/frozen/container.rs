@@ -8,13 +8,15 @@ use safetensors::{SafeTensorError, SafeTensors};
 
 use super::budget;
 use super::error::FrozenError;
-use super::write;
 
 /// Entries that the header has for a tensor: its name, and what is said of it.
 pub const ENTRIES_OF_TENSOR: usize = 4;
 
 /// Bytes that state the length of the header.
 pub const LENGTH: usize = 8;
+
+/// Fewer bytes than any policy has. A shorter file is refused before anything is allocated for it.
+pub const LEAST: usize = 20 << 10;
 
 /// Characters of a foreign text that an error repeats.
 const REPEATED: usize = 80;
@@ -45,9 +47,8 @@ pub struct Tensor<'a> {
 
 /// Reads what is around the weights.
 pub fn read(bytes: &[u8]) -> Result<Container<'_>, FrozenError> {
-    let least = write::smallest();
-    if bytes.len() < least {
-        return Err(FrozenError::TooShort { found: bytes.len(), least });
+    if bytes.len() < LEAST {
+        return Err(FrozenError::TooShort { found: bytes.len(), least: LEAST });
     }
     let (length, rest) = bytes.split_at(LENGTH);
     let header = length.iter().rev().fold(0, |length, &byte| length << 8 | u64::from(byte));

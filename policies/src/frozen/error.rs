@@ -16,11 +16,11 @@ const DAMAGED: &str = "it was damaged or is incomplete: copy or export it again"
 #[non_exhaustive]
 pub enum FrozenError {
     /// Shorter than the smallest policy.
-    #[error("{found} bytes are too few: the smallest policy has {least}; is it one, and complete?")]
+    #[error("{found} bytes are too few: every policy has more than {least}; is it one, and complete?")]
     TooShort {
         /// Its bytes.
         found: usize,
-        /// The fewest that a policy can have.
+        /// Fewer than any policy has.
         least: usize,
     },
     /// The length that it states for its header is not in the file.

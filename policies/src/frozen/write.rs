@@ -4,16 +4,12 @@
 
 use std::ops::Range;
 
-use super::container::{LENGTH, Tensor};
-use super::{Frozen, about, fingerprint};
-use crate::network::{Shape, Weights};
+use super::container::Tensor;
+use super::{Frozen, fingerprint};
+use crate::network::Weights;
 
 /// What a tensor's numbers are.
 pub const DTYPE: &str = "F32";
-
-/// Fewest bytes that the header has for a tensor, and for a key of the metadata.
-const LEAST_OF_TENSOR: usize = 48;
-const LEAST_OF_KEY: usize = 8;
 
 /// The numbers of a network one after the other, and where each tensor lies among them.
 pub struct Data {
@@ -72,13 +68,4 @@ pub fn file(frozen: &Frozen) -> Vec<u8> {
 /// A JSON string. Metadata hold no control characters: those could be escaped in several ways.
 fn quoted(text: &str) -> String {
     format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
-}
-
-/// Bytes that a file must have to hold even the smallest network.
-pub fn smallest() -> usize {
-    let width = Shape::GRAIN;
-    let shape = Shape { embedding: width, memory: width, expert: width, resource: width };
-    let tensors = shape.tensors();
-    let numbers: usize = tensors.iter().map(|(_, dims)| dims.iter().product::<usize>()).sum();
-    LENGTH + numbers * size_of::<f32>() + tensors.len() * LEAST_OF_TENSOR + about::KEYS * LEAST_OF_KEY
 }
