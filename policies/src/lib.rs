@@ -4,5 +4,6 @@
 #![forbid(unsafe_code)]
 
 pub mod frozen;
+pub mod nccl_csv;
 pub mod network;
 pub mod random;
