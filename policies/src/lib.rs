@@ -3,5 +3,8 @@
 //! a policy is trained (the agent's), so that the plugin can carry it into a job.
 #![forbid(unsafe_code)]
 
+pub mod guard;
+pub mod memo;
 pub mod network;
+pub mod policy;
 pub mod random;
