@@ -16,6 +16,8 @@ EXIT CODES
 
 mod calibrate;
 mod check_env;
+mod export;
+mod inspect;
 mod shared;
 mod simulate;
 mod validate;
@@ -27,6 +29,8 @@ use clap::{ArgAction, Parser, Subcommand, ValueEnum};
 
 pub use calibrate::CalibrateArgs;
 pub use check_env::{CheckEnvArgs, EnvKind};
+pub use export::{ExportArgs, ExportFormat};
+pub use inspect::InspectArgs;
 pub use shared::MachineArgs;
 pub use simulate::SimulateArgs;
 pub use validate::ValidateArgs;
@@ -104,6 +108,10 @@ pub enum Command {
     Calibrate(CalibrateArgs),
     /// Hold an environment to every rule of the contract
     CheckEnv(CheckEnvArgs),
+    /// Say what a file is, and whether this build can run it
+    Inspect(InspectArgs),
+    /// Write a policy as a file to deploy, or as a table for NVIDIA's example tuner
+    Export(ExportArgs),
     /// Time the program itself: simulator steps and decisions per second
     #[command(after_long_help = exit_codes!())]
     Bench,
@@ -153,7 +161,7 @@ mod tests {
     fn every_example_can_be_typed() {
         let mut command = Args::command();
         assert_commands_parse("dynamiccl ", &command.render_long_help().to_string());
-        for name in ["simulate", "validate", "calibrate", "check-env"] {
+        for name in ["simulate", "validate", "calibrate", "check-env", "inspect", "export"] {
             let help = command.find_subcommand_mut(name).expect(name).render_long_help();
             assert_commands_parse("dynamiccl ", &help.to_string());
         }

@@ -4,6 +4,8 @@
 mod bench;
 mod calibrate;
 mod check_env;
+mod export;
+mod inspect;
 mod machine;
 mod simulate;
 mod validate;
@@ -22,6 +24,8 @@ pub fn run(args: &Args) -> Result<Ending> {
         Command::Validate(args) => validate::run(args, &session),
         Command::Calibrate(args) => calibrate::run(args, &session),
         Command::CheckEnv(args) => check_env::run(args, &session),
+        Command::Inspect(args) => inspect::run(args, &session),
+        Command::Export(args) => export::run(args, &session),
         Command::Bench => bench::run(&session),
     }
 }
