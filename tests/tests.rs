@@ -19,6 +19,12 @@ mod calibrate;
 /// `check-env`.
 mod check_env;
 
+/// `inspect`.
+mod inspect;
+
+/// `export`.
+mod export;
+
 /// `bench`.
 mod bench;
 

@@ -12,11 +12,11 @@ use super::shared::{GraphsArgs, MachineArgs};
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = concat!("\
 EXAMPLES
-    dynamiccl export --policy policy.safetensors --out nccl_tuner.conf --format nccl-csv --cluster dgx_h100 --nodes 4
-    dynamiccl export --policy policy.safetensors --out ours.safetensors --history job.jsonl
+    dynamiccl export --policy a.safetensors --out b.safetensors --history job.jsonl
+    dynamiccl export --policy a.safetensors --out t.conf --format nccl-csv --cluster aws_p5 --nodes 4
 
-The table is for NVIDIA's example tuner: NCCL_TUNER_CONFIG_FILE=nccl_tuner.conf. It holds for communicators of
-this size on this machine only, and says nothing of chunk sizes and threads.
+The table is for NVIDIA's example tuner (NCCL_TUNER_CONFIG_FILE=t.conf). It holds on this machine, for
+communicators of this size, and cannot say chunk sizes or threads.
 
 ", exit_codes!()))]
 pub struct ExportArgs {

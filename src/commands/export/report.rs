@@ -5,6 +5,7 @@ use std::fmt;
 use dynamiccl_env::asking::Asking;
 use dynamiccl_env::cluster::Cluster;
 use dynamiccl_env::nccl::Version;
+use dynamiccl_env::recall::Recalled;
 use dynamiccl_policies::frozen::Frozen;
 use dynamiccl_spec::Collective;
 use serde::Serialize;
@@ -18,31 +19,33 @@ use crate::words::counted;
 #[derive(Debug, Serialize)]
 pub struct Report {
     policy: String,
+    /// The hash of the policy that was read.
+    source_hash: String,
+    /// The hash of the policy that was written, or whose table was.
     hash: String,
     format: ExportFormat,
-    out: String,
-    #[serde(flatten)]
-    written: Written,
-}
-
-/// What is in the file.
-#[derive(Debug, Default, Serialize)]
-pub struct Written {
-    /// The hash of the policy that was written.
-    exported_hash: Option<String>,
-    /// The table that was written.
+    history: Option<History>,
     table: Option<Rules>,
-    notes: Vec<String>,
+    out: String,
 }
 
 #[derive(Debug, Serialize)]
-struct Rules {
+struct History {
+    trace: String,
+    calls: usize,
+    measured: usize,
+}
+
+/// A table that was written.
+#[derive(Debug, Serialize)]
+pub struct Rules {
     cluster: String,
     nodes: u32,
     ranks: u32,
     nccl_version: Version,
     rules: usize,
     collectives: Vec<ByCollective>,
+    notes: Vec<String>,
 }
 
 #[derive(Debug, Serialize)]
@@ -53,54 +56,65 @@ struct ByCollective {
 
 impl Report {
     /// The report of what was written.
-    pub fn new(args: &ExportArgs, frozen: &Frozen, written: Written) -> Self {
-        let (policy, hash) = (frozen.about.name.clone(), format!("{:016x}", frozen.hash()));
-        Report { policy, hash, format: args.format, out: name(&args.out), written }
+    pub fn new(
+        args: &ExportArgs,
+        source: &Frozen,
+        written: &Frozen,
+        recalled: Option<Recalled>,
+        table: Option<Rules>,
+    ) -> Self {
+        let trace = args.history.as_deref().map(name).unwrap_or_default();
+        let hash = |frozen: &Frozen| format!("{:016x}", frozen.hash());
+        Report {
+            policy: source.about.name.clone(),
+            source_hash: hash(source),
+            hash: hash(written),
+            format: args.format,
+            history: recalled.map(|Recalled { calls, measured }| History { trace, calls, measured }),
+            table,
+            out: name(&args.out),
+        }
     }
 }
 
-impl Written {
-    /// A policy.
-    pub fn policy(frozen: &Frozen) -> Self {
-        Written { exported_hash: Some(format!("{:016x}", frozen.hash())), ..Written::default() }
-    }
-
-    /// A table.
-    pub fn table(cluster: &Cluster, asking: &Asking, export: &Export) -> Self {
+impl Rules {
+    /// What there is to say about a table.
+    pub fn new(cluster: &Cluster, asking: &Asking, export: &Export) -> Self {
         let communicator = asking.communicator();
         let count = |collective| export.table.rules().filter(|rule| rule.collective == collective).count();
-        let rules = Rules {
+        let by_collective = |collective| ByCollective { collective, rules: count(collective) };
+        let more = "the policy also chooses chunk sizes, threads or paths, which a table cannot say";
+        Rules {
             cluster: cluster.name.clone(),
             nodes: communicator.nodes(),
             ranks: communicator.ranks(),
             nccl_version: communicator.version(),
             rules: export.table.rules().count(),
-            collectives: Collective::TUNED
-                .map(|collective| ByCollective { collective, rules: count(collective) })
-                .into(),
-        };
-        let more = "the policy also chooses chunk sizes, threads or paths, which a table cannot say";
-        let notes = export.more.then(|| more.to_owned()).into_iter().collect();
-        Written { exported_hash: None, table: Some(rules), notes }
+            collectives: Collective::TUNED.map(by_collective).into(),
+            notes: export.more.then(|| more.to_owned()).into_iter().collect(),
+        }
     }
 }
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "# policy {} {}", self.policy, self.hash)?;
-        for note in &self.written.notes {
-            writeln!(f, "# note: {note}")?;
+        writeln!(f, "# policy {} {}", self.policy, self.source_hash)?;
+        if let Some(History { trace, calls, measured }) = &self.history {
+            writeln!(
+                f,
+                "# shown {calls} calls of {trace}, {measured} with their time; it is now {}",
+                self.hash
+            )?;
         }
         let out = &self.out;
-        match (&self.written.table, &self.written.exported_hash) {
-            (Some(table), _) => {
-                let (rules, nodes) = (counted(table.rules as u32, "rule"), counted(table.nodes, "node"));
-                writeln!(f, "Summary  wrote {rules} for {nodes} of {} to {out}", table.cluster)?;
-                writeln!(f, "         use it with NCCL_TUNER_CONFIG_FILE={out}")
-            }
-            (None, hash) => {
-                writeln!(f, "Summary  wrote policy {} to {out}", hash.as_deref().unwrap_or(&self.hash))
-            }
+        let Some(table) = &self.table else {
+            return writeln!(f, "Summary  wrote policy {} to {out}", self.hash);
+        };
+        for note in &table.notes {
+            writeln!(f, "# note: {note}")?;
         }
+        let nodes = counted(table.nodes, "node");
+        writeln!(f, "Summary  wrote {} rules for {nodes} of {} to {out}", table.rules, table.cluster)?;
+        writeln!(f, "         use it with NCCL_TUNER_CONFIG_FILE={out}")
     }
 }
