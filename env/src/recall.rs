@@ -128,12 +128,12 @@ mod tests {
 {"comm":"dp","coll":"allreduce","bytes":26214400}
 "#;
 
-    fn asked(
-        trace: &str,
-        cluster: Option<&str>,
-    ) -> Result<(Recalled, Vec<(u32, u32, PastCall)>), ReplayError> {
+    /// What was asked: communicator, ranks, and the call before.
+    type Questions = Vec<(u32, u32, PastCall)>;
+
+    fn asked(trace: &str, cluster: Option<&str>) -> Result<(Recalled, Questions), ReplayError> {
         let trace = Trace::read_from(trace.as_bytes(), Path::new("x")).unwrap();
-        let mut asked = Vec::new();
+        let mut asked = Questions::new();
         let recalled =
             recall(&trace, cluster, &mut |query| asked.push((query.communicator, query.ranks, *query.past)))?;
         Ok((recalled, asked))

@@ -18,6 +18,9 @@ pub const LENGTH: usize = 8;
 /// Fewer bytes than any policy has. A shorter file is refused before anything is allocated for it.
 pub const LEAST: usize = 20 << 10;
 
+/// More bytes than any policy has. A longer file is refused before it is read.
+pub const MOST: u64 = 128 << 20;
+
 /// Characters of a foreign text that an error repeats.
 const REPEATED: usize = 80;
 
@@ -50,6 +53,7 @@ pub fn read(bytes: &[u8]) -> Result<Container<'_>, FrozenError> {
     if bytes.len() < LEAST {
         return Err(FrozenError::TooShort { found: bytes.len(), least: LEAST });
     }
+    check_most(bytes.len() as u64)?;
     let (length, rest) = bytes.split_at(LENGTH);
     let header = length.iter().rev().fold(0, |length, &byte| length << 8 | u64::from(byte));
     let beyond = FrozenError::HeaderLength { header, file: bytes.len() };
@@ -61,6 +65,11 @@ pub fn read(bytes: &[u8]) -> Result<Container<'_>, FrozenError> {
     let (_, found) =
         SafeTensors::read_metadata(bytes).map_err(|error| refused(&error, header, bytes.len()))?;
     Ok(Container { metadata: words(&found), tensors: tensors(&found, data), entries })
+}
+
+/// Refuses a file for its length alone.
+pub fn check_most(found: u64) -> Result<(), FrozenError> {
+    if found > MOST { Err(FrozenError::TooLong { found, most: MOST }) } else { Ok(()) }
 }
 
 fn words(found: &Metadata) -> BTreeMap<String, String> {

@@ -23,6 +23,14 @@ pub enum FrozenError {
         /// Fewer than any policy has.
         least: usize,
     },
+    /// Longer than the largest policy.
+    #[error("{found} bytes are too many: no policy has more than {most}; give a policy.safetensors")]
+    TooLong {
+        /// Its bytes.
+        found: u64,
+        /// More than any policy has.
+        most: u64,
+    },
     /// The length that it states for its header is not in the file.
     #[error(
         "it states a header of {header} bytes and has {file} in all: it is no safetensors file, or \

@@ -54,8 +54,11 @@ impl Frozen {
     /// Reads a file.
     pub fn open(path: &Path) -> Result<Frozen, OpenError> {
         let name = || path.display().to_string();
-        let bytes = std::fs::read(path).map_err(|why| OpenError::Unreadable { path: name(), why })?;
-        Frozen::read(&bytes).map_err(|why| OpenError::Wrong { path: name(), why })
+        let unreadable = |why| OpenError::Unreadable { path: name(), why };
+        let wrong = |why| OpenError::Wrong { path: name(), why };
+        let length = std::fs::metadata(path).map_err(unreadable)?.len();
+        container::check_most(length).map_err(wrong)?;
+        Frozen::read(&std::fs::read(path).map_err(unreadable)?).map_err(wrong)
     }
 
     /// The file; the same policy gives the same bytes. What no file may hold (a weight that is no number, a
