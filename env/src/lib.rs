@@ -10,6 +10,7 @@ pub mod asking;
 pub mod calibrate;
 pub mod cluster;
 pub mod curriculum;
+pub mod evaluate;
 pub mod gym;
 pub mod headroom;
 pub mod job;
