@@ -16,6 +16,7 @@ pub mod headroom;
 pub mod job;
 pub mod least_squares;
 pub mod measure;
+mod memory;
 pub mod model;
 pub mod nccl;
 pub mod reward;

@@ -3,5 +3,6 @@
 //! a policy is trained (the agent's), so that the plugin can carry it into a job.
 #![forbid(unsafe_code)]
 
+pub mod baselines;
 pub mod network;
 pub mod random;
