@@ -5,3 +5,5 @@
 
 pub mod network;
 pub mod random;
+pub mod search;
+pub mod settings;
