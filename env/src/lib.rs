@@ -6,6 +6,7 @@
 //! trained or what a command line looks like.
 #![forbid(unsafe_code)]
 
+pub mod asking;
 pub mod calibrate;
 pub mod cluster;
 pub mod curriculum;

@@ -1,0 +1,147 @@
+//! What a tuner is asked on one communicator of a cluster, outside of any job.
+//!
+//! Showing a tuner's decisions and exporting them as a table both need the questions that NCCL would ask
+//! on a machine, and neither needs a time. So this knows NCCL's side and the gates, and no world.
+
+use std::sync::Arc;
+
+use dynamiccl_spec::features::{CallContext, Encoder, PastCall};
+use dynamiccl_spec::{Collective, Gated, Gates, Knobs, Query, TopologyClass, Workload};
+
+use crate::cluster::{Cluster, ClusterError, CommOptions};
+use crate::job::{Job, Setting, Shown, Source};
+use crate::nccl::{Communicator, Realised};
+use crate::workload::Placement;
+
+/// A communicator on which a tuner can be asked. The job on it makes no call before: every call is a first.
+#[derive(Debug, Clone)]
+pub struct Asking {
+    communicator: Communicator,
+    encoder: Encoder,
+    gates: Gates,
+    past: PastCall,
+}
+
+/// A call as a tuner sees it.
+#[derive(Debug, Clone, Copy)]
+pub struct Asked {
+    /// The call, with NCCL's predicted times.
+    pub call: CallContext,
+    /// What may be chosen.
+    pub gated: Gated,
+}
+
+impl Asking {
+    /// On this many nodes of a cluster, where the tuner is told what `shown` says. A plugin without a
+    /// context file is told [`Shown::NOTHING`].
+    pub fn new(
+        cluster: &Cluster,
+        nodes: u32,
+        options: &CommOptions,
+        shown: Shown,
+    ) -> Result<Self, ClusterError> {
+        let communicator = cluster.communicator(nodes, options)?;
+        let job = benchmark(cluster, nodes, options, shown);
+        let place = Placement { nodes, ranks_per_node: communicator.ranks_per_node(), siblings: 1 };
+        let context = job.context(&place, None, &Workload::default());
+        // A gate holds whether or not anybody has told the tuner.
+        let gates = Gates::new(&job.topology(&place), false, options.overrides.clone());
+        Ok(Asking { communicator, encoder: Encoder::new(&context), gates, past: PastCall::default() })
+    }
+
+    /// NCCL's side.
+    pub fn communicator(&self) -> &Communicator {
+        &self.communicator
+    }
+
+    /// A call, `pipelined` operations in one launch.
+    pub fn call(&self, collective: Collective, bytes: u64, pipelined: u32) -> Asked {
+        let table = self.communicator.cost_table(collective, bytes, pipelined);
+        let gated = self.gates.narrow(collective, &table);
+        let call = CallContext { collective, bytes, pipelined, table, pairs: gated.mask.pairs() };
+        Asked { call, gated }
+    }
+
+    /// The question about a call.
+    pub fn query<'a>(&'a self, asked: &'a Asked) -> Query<'a> {
+        Query {
+            communicator: 0,
+            ranks: self.communicator.ranks(),
+            nodes: self.communicator.nodes(),
+            encoder: &self.encoder,
+            call: &asked.call,
+            gated: &asked.gated,
+            past: &self.past,
+        }
+    }
+
+    /// What NCCL makes of an answer; nothing where NCCL has no such pair.
+    pub fn realise(&self, asked: &Asked, knobs: &Knobs) -> Option<Realised> {
+        let CallContext { collective, bytes, table, .. } = &asked.call;
+        self.communicator.realise(*collective, *bytes, table, knobs)
+    }
+}
+
+/// A job that only makes calls, as nccl-tests does.
+fn benchmark(cluster: &Cluster, nodes: u32, options: &CommOptions, shown: Shown) -> Job {
+    let class = cluster.inter.as_ref().map_or(TopologyClass::FatTree, |inter| inter.class);
+    let (sharp, version) = (options.sharp, options.version);
+    let setting =
+        Setting { class, sharp, version, overrides: options.overrides.clone(), ..Setting::default() };
+    let (cluster, source) = (Arc::new(cluster.clone()), Source::Benchmark);
+    Job { cluster, nodes, source, setting, shown, feedback_every: None, world: 0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use dynamiccl_spec::features::{CONTEXT_WIDTH, catalogue};
+    use dynamiccl_spec::{GpuGeneration, Overrides};
+
+    use super::*;
+
+    const MIB: u64 = 1 << 20;
+
+    fn asking(options: &CommOptions, shown: Shown) -> Asking {
+        Asking::new(&Cluster::load("dgx_h100").unwrap(), 2, options, shown).unwrap()
+    }
+
+    fn context(asking: &Asking, asked: &Asked) -> [f32; CONTEXT_WIDTH] {
+        let mut context = [0.0; CONTEXT_WIDTH];
+        asking.query(asked).encoder.context(&asked.call, &mut context);
+        context
+    }
+
+    #[test]
+    fn a_question_holds_what_nccl_says_and_would_do() {
+        let asking = asking(&CommOptions::default(), Shown::NOTHING);
+        let asked = asking.call(Collective::AllReduce, MIB, 1);
+        let query = asking.query(&asked);
+        assert_eq!((query.ranks, query.nodes), (16, 2));
+        let decision = asking.communicator().decide(Collective::AllReduce, MIB, 1).unwrap();
+        assert_eq!(query.own().pair, Some(decision.pair));
+        assert_eq!(asking.realise(&asked, &query.own()).unwrap().max_channels, decision.channels);
+    }
+
+    #[test]
+    fn a_tuner_is_told_the_machine_only_where_it_is_shown() {
+        let gpu = catalogue::slot("gpu").unwrap();
+        let told = |shown| {
+            let asking = asking(&CommOptions::default(), shown);
+            let asked = asking.call(Collective::AllReduce, MIB, 1);
+            context(&asking, &asked)[gpu.clone()].iter().position(|&x| x == 1.0)
+        };
+        assert_eq!(told(Shown::NOTHING), Some(GpuGeneration::Unknown.id()));
+        assert_eq!(told(Shown { topology: true, ..Shown::NOTHING }), Some(GpuGeneration::Hopper.id()));
+    }
+
+    #[test]
+    fn what_the_user_fixed_holds() {
+        let mut overrides = Overrides::default();
+        overrides.set("NCCL_ALGO", "Ring").unwrap();
+        let options = CommOptions { overrides, ..CommOptions::default() };
+        let asked = asking(&options, Shown::NOTHING).call(Collective::AllReduce, MIB, 1);
+        assert!(
+            asked.gated.mask.pairs().iter().all(|pair| pair.algorithm == dynamiccl_spec::Algorithm::Ring)
+        );
+    }
+}
