@@ -24,6 +24,7 @@ pub mod sim;
 pub mod sim_env;
 pub mod trace;
 pub mod trigger;
+pub mod tuccl;
 pub mod validate;
 pub mod workload;
 pub mod world;

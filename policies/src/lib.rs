@@ -6,3 +6,5 @@
 pub mod baselines;
 pub mod network;
 pub mod random;
+pub mod search;
+pub mod settings;
