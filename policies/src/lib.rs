@@ -4,7 +4,10 @@
 #![forbid(unsafe_code)]
 
 pub mod baselines;
+pub mod guard;
+pub mod memo;
 pub mod network;
+pub mod policy;
 pub mod random;
 pub mod search;
 pub mod settings;
