@@ -4,8 +4,10 @@
 #![forbid(unsafe_code)]
 
 pub mod baselines;
+pub mod frozen;
 pub mod guard;
 pub mod memo;
+pub mod nccl_csv;
 pub mod network;
 pub mod policy;
 pub mod random;
