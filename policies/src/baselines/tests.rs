@@ -22,15 +22,7 @@ fn asked(check: impl FnOnce(&Query<'_>)) {
     let call = CallContext { collective: Collective::AllReduce, bytes: 1 << 20, pipelined: 1, table, pairs };
     let (encoder, past) = (Encoder::new(&JobContext::default()), PastCall::default());
     let (communicator, ranks, nodes) = (0, 16, 2);
-    check(&Query {
-        communicator,
-        ranks,
-        nodes,
-        encoder: &encoder,
-        call: &call,
-        gated: &gated,
-        past: &past,
-    });
+    check(&Query { communicator, ranks, nodes, encoder: &encoder, call: &call, gated: &gated, past: &past });
 }
 
 #[test]

@@ -55,13 +55,14 @@ impl<'a> Table<'a> {
         }
     }
 
-    /// What a tuner chooses for each kind that is told nothing.
+    /// What a tuner chooses for each kind that is told nothing: each time as if the job had just begun, but
+    /// with the threads of the first.
     pub fn hold(&mut self, tuner: &mut dyn Tuner) -> Vec<usize> {
-        (self.at, self.threads) = (0, None);
-        tuner.begin();
+        self.threads = None;
         let kinds = self.episode.kinds.len();
         let decided = |kind: usize| {
             let question = self.question(kind, PastCall::default());
+            tuner.begin();
             let decision = tuner.decide(&question.query(), &mut |_| None);
             self.choose_for(kind, &decision.knobs)
         };
