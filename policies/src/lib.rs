@@ -4,6 +4,8 @@
 #![forbid(unsafe_code)]
 
 pub mod network;
+pub mod online;
 pub mod random;
+pub mod roster;
 pub mod search;
 pub mod settings;
