@@ -18,6 +18,7 @@ mod calibrate;
 mod check_env;
 mod shared;
 mod simulate;
+mod tune;
 mod validate;
 
 use std::num::ParseIntError;
@@ -29,6 +30,7 @@ pub use calibrate::CalibrateArgs;
 pub use check_env::{CheckEnvArgs, EnvKind};
 pub use shared::MachineArgs;
 pub use simulate::SimulateArgs;
+pub use tune::{Method, SpaceKind, TuneArgs};
 pub use validate::ValidateArgs;
 
 /// Learns NCCL's per-call knobs in a simulator and loads them into unmodified jobs
@@ -102,6 +104,8 @@ pub enum Command {
     Validate(ValidateArgs),
     /// Fit a cluster to the nccl-tests logs of a machine
     Calibrate(CalibrateArgs),
+    /// Search the best settings of calls by trying them
+    Tune(TuneArgs),
     /// Hold an environment to every rule of the contract
     CheckEnv(CheckEnvArgs),
     /// Time the program itself: simulator steps and decisions per second
@@ -153,7 +157,7 @@ mod tests {
     fn every_example_can_be_typed() {
         let mut command = Args::command();
         assert_commands_parse("dynamiccl ", &command.render_long_help().to_string());
-        for name in ["simulate", "validate", "calibrate", "check-env"] {
+        for name in ["simulate", "validate", "calibrate", "tune", "check-env"] {
             let help = command.find_subcommand_mut(name).expect(name).render_long_help();
             assert_commands_parse("dynamiccl ", &help.to_string());
         }
