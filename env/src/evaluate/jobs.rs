@@ -97,8 +97,8 @@ struct Running<'a> {
     cells: &'a mut Cells,
     calls: u32,
     over: bool,
-    /// What the next call can be, the fastest and NCCL's own.
-    best: Option<Setting>,
+    /// What the next call can be; NCCL's own first.
+    settings: Vec<Setting>,
     said: Knobs,
     failed: Option<EnvError>,
 }
@@ -107,8 +107,8 @@ impl<'a> Running<'a> {
     fn new(mut env: SimEnv, seed: u64, cells: &'a mut Cells) -> Result<Self, EnvError> {
         let mut observation = Observation::new(env.spaces());
         env.reset(Some(seed), &mut observation)?;
-        let (calls, over, best, said, failed) = (0, false, None, Knobs::OWN, None);
-        Ok(Running { env, observation, cells, calls, over, best, said, failed })
+        let (calls, over, settings, said, failed) = (0, false, Vec::new(), Knobs::OWN, None);
+        Ok(Running { env, observation, cells, calls, over, settings, said, failed })
     }
 
     /// The tier of the machine, and whether its cluster is held out.
@@ -133,26 +133,11 @@ impl<'a> Running<'a> {
         }
     }
 
-    fn outcome(&mut self, place: Place, tier: u8, held_out: bool, took: Took) -> Outcome {
-        let Took { own, ran, measured, said } = took;
-        let cell = self.cells.at(place, tier, held_out);
-        let known = &mut self.cells.all[cell];
-        known.own = known.choice(&own);
-        let best = self.best.take().unwrap_or(own);
-        let fastest = known.choice(&best);
-        known.fastest[fastest] += 1.0;
-        let ran_at = known.choice(&ran);
-        let [truth, own, best] = [ran, own, best].map(|s| Timed { micros: s.micros, log: ln(s.micros) });
-        Outcome { cell, ran: ran_at, knobs: said, truth, own, best, measured, told: self.env.told() }
+    /// The setting with the smallest true time; NCCL's own where none is faster.
+    fn best(&self) -> Setting {
+        let faster = |a: Setting, b: &Setting| if b.micros < a.micros { *b } else { a };
+        self.settings.iter().fold(self.settings[0], faster)
     }
-}
-
-/// What a call came to.
-struct Took {
-    own: Setting,
-    ran: Setting,
-    measured: f64,
-    said: Knobs,
 }
 
 /// Sizes of jobs are put together: the power of 4 at or below.
@@ -164,8 +149,7 @@ impl Calls for Running<'_> {
     fn next(&mut self) -> Option<Question> {
         while !self.over && self.calls < CALLS {
             if let Some(question) = self.env.question() {
-                let settings = self.env.settings();
-                self.best = settings.into_iter().reduce(|a, b| if b.micros < a.micros { b } else { a });
+                self.settings = self.env.settings();
                 return Some(question);
             }
             // What NCCL does not tune runs by itself.
@@ -190,8 +174,7 @@ impl Calls for Running<'_> {
     }
 
     fn fastest(&mut self) -> usize {
-        let Some(best) = self.best else { return 0 };
-        self.choose(&best.knobs)
+        self.choose(&self.best().knobs)
     }
 
     fn attempt(&mut self, knobs: &Knobs) -> Option<Trial> {
@@ -206,12 +189,21 @@ impl Calls for Running<'_> {
         let (collective, bytes) = (question.call.collective, rounded(question.call.bytes));
         let place = Place { cluster, nodes: question.nodes, collective, bytes };
         self.calls += 1;
-        let best = self.best.expect("every call that is asked about has a fastest setting");
-        let said = self.said;
+        let (own, best) = (self.settings[0], self.best());
         let report = self.step(unpack(choice));
-        let ran = report.and_then(|report| Some((report.own?, report.ran?, report.measured, report.tier)));
-        let (own, ran, measured, tier) = ran.unwrap_or((best, best, best.micros, 0));
-        self.outcome(place, tier, held_out, Took { own, ran, measured, said })
+        let ran = report.and_then(|report| report.ran).map_or(own.knobs, |ran| ran.knobs);
+        // Judged without the queues that own channels have filled, as everything else is.
+        let ran = self.settings.iter().find(|setting| setting.knobs == ran).copied().unwrap_or(own);
+        let tier = report.map_or(0, |report| report.tier);
+        let cell = self.cells.at(place, tier, held_out);
+        let known = &mut self.cells.all[cell];
+        known.own = known.choice(&own);
+        let fastest = known.choice(&best);
+        known.fastest[fastest] += 1.0;
+        let ran_at = known.choice(&ran);
+        let [truth, own, best] = [ran, own, best].map(|s| Timed { micros: s.micros, log: ln(s.micros) });
+        let measured = report.map_or(truth.micros, |report| report.measured);
+        Outcome { cell, ran: ran_at, knobs: self.said, truth, own, best, measured, told: self.env.told() }
     }
 }
 

@@ -5,9 +5,14 @@ mod online;
 mod tasks;
 
 use autoccl::{TESTBEDS, coordinate_cells, mean_gain};
-use dynamiccl_spec::{Collective, Fallback, Reason};
-use online::{Bench, tuners};
+use dynamiccl_spec::{Collective, Fallback, Reason, Tuner};
+use online::Bench;
 use tasks::{median, mraco, tasks};
+
+/// Every online tuner.
+fn tuners(seed: u64) -> impl Iterator<Item = Box<dyn Tuner>> {
+    dynamiccl_policies::online::ROSTER.iter().map(move |entry| (entry.make)(seed))
+}
 
 const CALL: (Collective, u64) = (Collective::AllReduce, 4 << 20);
 

@@ -7,7 +7,6 @@ use dynamiccl_env::model::ConstantsFile;
 use dynamiccl_env::sim::Simulator;
 use dynamiccl_env::world::World;
 use dynamiccl_policies::random::Random;
-use dynamiccl_policies::roster;
 use dynamiccl_spec::math::exp;
 use dynamiccl_spec::{Collective, Decision, Knobs, Measured, Tuner};
 
@@ -70,10 +69,4 @@ impl Bench {
         }
         calls
     }
-}
-
-/// Every online tuner.
-pub fn tuners(seed: u64) -> impl Iterator<Item = Box<dyn Tuner>> {
-    let names = ["mraco", "tpe", "coordinate", "bandit", "epsilon", "grid", "random_search"];
-    names.into_iter().map(move |name| roster::by_name(name, seed).unwrap())
 }
