@@ -3,6 +3,7 @@
 //! a policy is trained (the agent's), so that the plugin can carry it into a job.
 #![forbid(unsafe_code)]
 
+pub mod baselines;
 pub mod frozen;
 pub mod guard;
 pub mod memo;

@@ -45,7 +45,7 @@ impl Memo {
     pub fn new(decisions: usize) -> Self {
         let knobs = Knobs::OWN;
         let micros = CostTable::default();
-        let decision = Decision { knobs, reason: Reason::Policy, micros, exploratory: false };
+        let decision = Decision { knobs, reason: Reason::Policy, micros, spread: None, exploratory: false };
         let key = Key { job: 0, bytes: 0, words: [0; WORDS] };
         let sets = decisions.div_ceil(WAYS).next_power_of_two();
         Memo { sets: vec![[Entry { epoch: 0, key, decision }; WAYS]; sets], epoch: 1, next: 0 }
@@ -115,7 +115,7 @@ mod tests {
 
     fn decision(micros: f32) -> Decision {
         let micros = CostTable([[micros; 3]; 7]);
-        Decision { knobs: Knobs::OWN, reason: Reason::Policy, micros, exploratory: false }
+        Decision { knobs: Knobs::OWN, reason: Reason::Policy, micros, spread: None, exploratory: false }
     }
 
     #[test]

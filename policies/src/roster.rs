@@ -6,7 +6,7 @@
 use dynamiccl_spec::Tuner;
 use dynamiccl_spec::words::{UnknownWord, look_up};
 
-use crate::online;
+use crate::{baselines, online};
 
 /// A tuner that can be had by name.
 #[derive(Debug, Clone, Copy)]
@@ -18,7 +18,7 @@ pub struct Entry {
 }
 
 /// Every list.
-const LISTS: &[&[Entry]] = &[online::ROSTER];
+const LISTS: &[&[Entry]] = &[baselines::ROSTER, online::ROSTER];
 
 /// The names of all tuners that can be had.
 pub fn names() -> impl Iterator<Item = &'static str> {
@@ -31,7 +31,8 @@ pub fn by_name(name: &str, seed: u64) -> Result<Box<dyn Tuner>, UnknownWord> {
     look_up("tuner", name, &known).map(|make| make(seed))
 }
 
-fn entries() -> impl Iterator<Item = &'static Entry> {
+/// All tuners that can be had.
+pub fn entries() -> impl Iterator<Item = &'static Entry> {
     LISTS.iter().copied().flatten()
 }
 

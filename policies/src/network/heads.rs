@@ -5,7 +5,7 @@
 
 use dynamiccl_spec::ids::PAIRS;
 use dynamiccl_spec::table::CostTable;
-use dynamiccl_spec::{Choice, Head, Mask};
+use dynamiccl_spec::{Choice, Head, Mask, Pair};
 
 use super::activation::{exp, tanh_all};
 use super::layout::{CHANNELS, CHUNK, GAIN, MEANS, PAIR, PATH, RESOURCE, SPREADS, THREADS};
@@ -59,6 +59,12 @@ impl Estimates {
     pub(super) fn of(sums: &[f32]) -> Self {
         let part = |range: std::ops::Range<usize>| sums[range].try_into().expect("one for each pair");
         Estimates { means: part(MEANS), ln_spreads: part(SPREADS) }
+    }
+
+    /// One spread of ln(time) of a pair.
+    #[inline]
+    pub fn spread(&self, pair: Pair) -> f32 {
+        exp(self.ln_spreads[pair.index()])
     }
 
     /// NCCL's predicted µs, put right: above 0 and finite where NCCL's are available, as they are elsewhere.

@@ -4,7 +4,7 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use dynamiccl_spec::features::CALL_WIDTH;
-use dynamiccl_spec::{Decision, Fallback, Head, Measure, Query, Reason, Tuner};
+use dynamiccl_spec::{Decision, Fallback, Head, Measure, Query, Tuner};
 
 use super::Policy;
 use super::history::History;
@@ -90,11 +90,16 @@ impl PolicyTuner {
         let acted = network.act(job, &self.call, &self.memory, &query.gated.mask, scratch, choose);
         let own = query.own();
         let knobs = acted.choice.knobs().unwrap_or(own);
-        let micros = scratch.estimates().micros(&query.call.table);
+        let estimates = scratch.estimates();
+        let micros = estimates.micros(&query.call.table);
+        let estimated = |decision: Decision| {
+            let spread = decision.knobs.pair.or(query.gated.own).map(|pair| estimates.spread(pair));
+            Decision { micros, spread, ..decision }
+        };
         if knobs != own && !self.policy.guard().lets(&acted.gain) {
-            return Decision { micros, ..Decision::fallback(query, Fallback::Unsure) };
+            return estimated(Decision::fallback(query, Fallback::Unsure));
         }
-        Decision { knobs, reason: Reason::Policy, micros, exploratory: false }
+        estimated(Decision::chosen(query, knobs))
     }
 
     /// Takes note of what became of the call before and of the one that now comes, and refreshes memory
