@@ -11,7 +11,7 @@ use crate::util::{Dir, assert_same};
 const SIMULATE: &str = "simulate --cluster dgx_a100 --nodes 2 --collective allreduce";
 
 /// Every command, and none.
-const COMMANDS: [&str; 6] = ["", "simulate", "validate", "calibrate", "check-env", "bench"];
+const COMMANDS: [&str; 7] = ["", "simulate", "validate", "calibrate", "tune", "check-env", "bench"];
 
 #[test]
 fn help_is_what_we_mean_to_say() {

@@ -52,12 +52,13 @@ fn the_cluster_page_explains_every_field() {
 }
 
 /// Commands that between them print every field of every document.
-const DOCUMENTS: [&str; 7] = [
+const DOCUMENTS: [&str; 8] = [
     "simulate --curriculum smoke --worlds 1",
     "simulate --cluster dgx_a100 --nodes 1 --collective allreduce --bytes 1M",
     "validate --sweeps sweeps",
     "validate --tables tables",
     "calibrate --log all_reduce.json --cluster h100_4gpu --out mine.toml",
+    "tune --method tpe --cluster dgx_a100 --nodes 1 --collective allreduce --bytes 1M --budget 12",
     "check-env sim --steps 1000",
     "bench",
 ];
@@ -80,7 +81,7 @@ fn the_command_page_explains_every_field() {
 #[test]
 fn the_command_page_explains_every_flag() {
     let page = repository("docs/commands.md");
-    for command in ["simulate", "validate", "calibrate", "check-env", "bench"] {
+    for command in ["simulate", "validate", "calibrate", "tune", "check-env", "bench"] {
         let help = Dir::new().run(&format!("{command} -h")).stdout;
         let words = help.split(|c: char| !c.is_ascii_alphanumeric() && c != '-');
         for flag in words.filter(|word| word.starts_with("--") && word.len() > 2) {

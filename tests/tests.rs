@@ -16,6 +16,9 @@ mod validate;
 /// `calibrate`.
 mod calibrate;
 
+/// `tune`.
+mod tune;
+
 /// `check-env`.
 mod check_env;
 

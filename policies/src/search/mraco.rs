@@ -18,7 +18,7 @@ const FAST: f64 = 0.15;
 /// Share of a bracket's samples that comes from anywhere, as Hyperband's guarantee wants.
 const ANYWHERE: f64 = 0.2;
 /// Kernel width in ordered and in named dimensions.
-const WIDTH: (f64, f64) = (0.1, 0.45);
+const WIDTH: (f64, f64) = (0.14, 0.45);
 /// Relative gain and divergence below which the search has converged.
 const CONVERGED: (f64, f64) = (0.01, 0.1);
 
@@ -36,6 +36,11 @@ impl Schedule {
     pub const FULL: Schedule = Schedule { ratio: 3, most: 27 };
     /// A full measurement of 9 parts: three brackets.
     pub const SHORT: Schedule = Schedule { ratio: 3, most: 9 };
+
+    /// The schedule for a space of so many points: a first bracket must be a small part of it.
+    pub const fn of(points: usize) -> Schedule {
+        if points < 1000 { Schedule::SHORT } else { Schedule::FULL }
+    }
 
     /// The bracket with most samples and least resource for each (`s_max`).
     fn widest(&self) -> u32 {
@@ -271,6 +276,7 @@ mod tests {
     fn brackets_are_hyperbands() {
         let schedule = Schedule::FULL;
         assert_eq!(schedule.widest(), 3);
+        assert_eq!([190, 3600].map(Schedule::of), [Schedule::SHORT, Schedule::FULL]);
         assert_eq!([3, 2, 1, 0].map(|s| schedule.samples(s)), [27, 12, 6, 4]);
         assert_eq!([0, 1, 2, 3].map(|rung| schedule.kept(3, rung)), [27, 9, 3, 1]);
         assert_eq!(schedule.resource(3, 0), 1.0 / 27.0);

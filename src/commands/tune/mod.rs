@@ -21,14 +21,14 @@ use dynamiccl_spec::math::exp;
 use dynamiccl_spec::{Bytes, Collective};
 
 use super::machine;
-use crate::args::TuneArgs;
+use crate::args::{SpaceKind, TuneArgs};
 use crate::exit::Ending;
 use crate::interrupt::Interrupted;
 use crate::progress::Progress;
 use crate::session::Session;
 use report::{About, Report, Tuned};
 use save::Saved;
-use task::Task;
+use task::{Searched, Task};
 
 /// Calls of a full measurement; a trial with less resource is the mean of fewer.
 const CALLS: f64 = 27.0;
@@ -113,6 +113,15 @@ impl<'a> Plan<'a> {
         Ok(Plan { args, about, asking, simulator, cells, saved, earlier })
     }
 
+    /// NVIDIA's table has no chunks, so what goes there is searched without them.
+    fn searched(&self) -> Searched {
+        let chunks = !self.saved.as_ref().is_some_and(Saved::is_table);
+        match self.args.space {
+            SpaceKind::Own => Searched::Own { chunks },
+            SpaceKind::Tuccl => Searched::Tuccl,
+        }
+    }
+
     /// Tunes every call that an earlier run has not; Ctrl-C ends it early with what there is.
     fn search(&self, session: &Session) -> Result<(Found, Option<Interrupted>)> {
         let progress = session.progress("tune", self.cells.len() as u64);
@@ -122,7 +131,7 @@ impl<'a> Plan<'a> {
             if let Some(known) = known {
                 found.calls.push(known.clone());
             } else {
-                let task = Task::new(self.args.space, &self.asking, &self.simulator, collective, bytes)?;
+                let task = Task::new(self.searched(), &self.asking, &self.simulator, collective, bytes)?;
                 if let Some(path) = &self.args.surface {
                     save::surface(path, &self.about, &task)?;
                 }

@@ -58,6 +58,11 @@ impl Saved {
         Ok(Saved { path: path.to_owned(), form })
     }
 
+    /// Whether it is NVIDIA's table.
+    pub fn is_table(&self) -> bool {
+        self.form == Form::Table
+    }
+
     /// What an earlier run has found of the same search; nothing where there is no file.
     pub fn earlier(&self, about: &About, seed: u64) -> Result<Vec<Tuned>> {
         let path = name(&self.path);
@@ -91,7 +96,7 @@ impl Saved {
 /// The rules for NVIDIA's example tuner, with explicit channels.
 fn table(about: &About, seed: u64, calls: &[Tuned]) -> Result<Table> {
     let About { cluster, nodes, ranks, .. } = about;
-    let remark = format!("# simulated: {cluster}, {nodes} nodes, seed {seed}; chunks stay NCCL's own here");
+    let remark = format!("# simulated: {cluster}, {nodes} nodes, seed {seed}");
     let mut lines = vec![Line::Remark(remark)];
     for collective in Collective::TUNED {
         let mut of_kind: Vec<&Tuned> = calls.iter().filter(|call| call.collective == collective).collect();

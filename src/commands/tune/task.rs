@@ -8,10 +8,10 @@ use dynamiccl_env::tuccl::RingSetting;
 use dynamiccl_policies::search::mraco::Schedule;
 use dynamiccl_policies::search::{Bandit, Coordinate, Mraco, Point, Rule, Search, Sequence, Space, Tpe};
 use dynamiccl_policies::settings::{OwnSettings, TucclSetting, tuccl};
-use dynamiccl_spec::{Collective, Knobs};
+use dynamiccl_spec::{Collective, Head, Knobs};
 
 use super::report::Best;
-use crate::args::{Method, SpaceKind};
+use crate::args::Method;
 
 /// Trials of methods that never end by themselves.
 pub const ENDLESS: u32 = 100;
@@ -30,6 +30,15 @@ pub struct Task {
     meaning: Meaning,
 }
 
+/// What is searched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Searched {
+    /// Knobs of ours, with the chunk or without it.
+    Own { chunks: bool },
+    /// TuCCL's settings.
+    Tuccl,
+}
+
 /// What the points are.
 enum Meaning {
     Own(Vec<(Knobs, Realised)>),
@@ -39,22 +48,29 @@ enum Meaning {
 impl Task {
     /// The settings of a call.
     pub fn new(
-        kind: SpaceKind,
+        searched: Searched,
         asking: &Asking,
         simulator: &Simulator,
         collective: Collective,
         bytes: u64,
     ) -> Result<Self> {
-        match kind {
-            SpaceKind::Own => Task::own(asking, simulator, collective, bytes),
-            SpaceKind::Tuccl => Ok(Task::tuccl(simulator, collective, bytes)),
+        match searched {
+            Searched::Own { chunks } => Task::own(chunks, asking, simulator, collective, bytes),
+            Searched::Tuccl => Ok(Task::tuccl(simulator, collective, bytes)),
         }
     }
 
-    fn own(asking: &Asking, simulator: &Simulator, collective: Collective, bytes: u64) -> Result<Self> {
+    fn own(
+        chunks: bool,
+        asking: &Asking,
+        simulator: &Simulator,
+        collective: Collective,
+        bytes: u64,
+    ) -> Result<Self> {
         let asked = asking.call(collective, bytes, 1);
         let own = asked.gated.own.with_context(|| format!("NCCL has no algorithm for {collective} here"))?;
-        let settings = OwnSettings::new(&asked.gated.mask, own);
+        let mask = if chunks { asked.gated.mask } else { asked.gated.mask.only(Head::Chunk, 0) };
+        let settings = OwnSettings::new(&mask, own);
         let space = settings.space();
         let known = |point: &Point| {
             let knobs = settings.knobs(point);
@@ -96,7 +112,10 @@ impl Task {
         match method {
             Method::Grid => Box::new(Sequence::grid(space, start)),
             Method::Random => Box::new(Sequence::random(space, start, seed)),
-            Method::Mraco => Box::new(Mraco::new(space, start, &self.widths, Schedule::FULL, seed)),
+            Method::Mraco => {
+                let schedule = Schedule::of(space.points());
+                Box::new(Mraco::new(space, start, &self.widths, schedule, seed))
+            }
             Method::Tpe => Box::new(Tpe::new(space, start, seed)),
             Method::Coordinate => Box::new(Coordinate::new(space, start)),
             Method::Bandit => Box::new(Bandit::new(self.arms.iter().copied(), Rule::Ucb, seed)),
