@@ -11,12 +11,12 @@ use super::shared::{ConstantsArgs, MachineArgs, tuned_collective};
 /// Words of `tune`.
 #[derive(Debug, clap::Args)]
 // Made by clap, the usage is too long for a line.
-#[command(
-    override_usage = "dynamiccl tune [OPTIONS] --method M <--cluster C|--topo FILE> --nodes N [--collective K --bytes B]"
-)]
+#[command(override_usage = "dynamiccl tune [OPTIONS] --method M <--cluster C|--topo FILE> --nodes N
+   or: dynamiccl tune [OPTIONS] --method M <--cluster C|--topo FILE> --nodes N --collective K --bytes B")]
 #[command(after_long_help = concat!("\
 EXAMPLES
-    dynamiccl tune --method mraco --cluster dgx_a100 --nodes 2 --collective allreduce --bytes 16M --space tuccl
+    dynamiccl tune --method grid --cluster dgx_a100 --nodes 2 --collective allreduce --bytes 16M
+    dynamiccl tune --method mraco --cluster dgx_a100 --nodes 1 --space tuccl
     dynamiccl tune --method coordinate --cluster a40_8_pcie --nodes 4 --out nccl_tuner.csv
     dynamiccl tune --method tpe --cluster dgx_h100 --nodes 1 --budget 60 --out lookup.json
     dynamiccl tune --method tpe --cluster dgx_h100 --nodes 1 --budget 60 --out lookup.json --resume

@@ -18,7 +18,7 @@ const FAST: f64 = 0.15;
 /// Share of a bracket's samples that comes from anywhere, as Hyperband's guarantee wants.
 const ANYWHERE: f64 = 0.2;
 /// Kernel width in ordered and in named dimensions.
-const WIDTH: (f64, f64) = (0.14, 0.45);
+const WIDTH: (f64, f64) = (0.16, 0.45);
 /// Relative gain and divergence below which the search has converged.
 const CONVERGED: (f64, f64) = (0.01, 0.1);
 

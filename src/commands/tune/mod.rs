@@ -24,7 +24,6 @@ use super::machine;
 use crate::args::{SpaceKind, TuneArgs};
 use crate::exit::Ending;
 use crate::interrupt::Interrupted;
-use crate::progress::Progress;
 use crate::session::Session;
 use report::{About, Report, Tuned};
 use save::Saved;
@@ -33,14 +32,19 @@ use task::{Searched, Task};
 /// Calls of a full measurement; a trial with less resource is the mean of fewer.
 const CALLS: f64 = 27.0;
 
+/// Counts calls as done; an error once Ctrl-C was pressed.
+type Advance<'a> = dyn Fn(u64) -> Result<(), Interrupted> + 'a;
+
 /// Makes the plan and carries it out.
 pub fn run(args: &TuneArgs, session: &Session) -> Result<Ending> {
     let plan = Plan::new(args, session.seed)?;
-    let (found, interrupted) = plan.search(session)?;
+    let progress = session.progress("tune", plan.cells.len() as u64);
+    let (found, interrupted) = plan.search(session.seed, &|calls| progress.advance(calls))?;
+    drop(progress);
     if let Some(saved) = &plan.saved {
         saved.write(&plan.about, session.seed, &found.calls)?;
-        let left = plan.cells.len() - found.calls.len();
         if interrupted.is_some() {
+            let left = plan.cells.len() - found.calls.iter().filter(|call| call.complete).count();
             session.output.note(format_args!("{left} calls are left; --resume goes on with them"));
         }
     }
@@ -123,8 +127,7 @@ impl<'a> Plan<'a> {
     }
 
     /// Tunes every call that an earlier run has not; Ctrl-C ends it early with what there is.
-    fn search(&self, session: &Session) -> Result<(Found, Option<Interrupted>)> {
-        let progress = session.progress("tune", self.cells.len() as u64);
+    fn search(&self, seed: u64, advance: &Advance<'_>) -> Result<(Found, Option<Interrupted>)> {
         let mut found = Found::default();
         for (number, &(collective, bytes)) in self.cells.iter().enumerate() {
             let known = self.earlier.iter().find(|call| (call.collective, call.bytes) == (collective, bytes));
@@ -135,10 +138,10 @@ impl<'a> Plan<'a> {
                 if let Some(path) = &self.args.surface {
                     save::surface(path, &self.about, &task)?;
                 }
-                let seed = Random::of(session.seed, number as u64).bits();
-                self.tune(&task, seed, &mut found, &progress);
+                let seed = Random::of(seed, number as u64).bits();
+                self.tune(&task, seed, &mut found, advance);
             }
-            if let Err(interrupted) = progress.advance(1) {
+            if let Err(interrupted) = advance(1) {
                 return Ok((found, Some(interrupted)));
             }
         }
@@ -146,7 +149,7 @@ impl<'a> Plan<'a> {
     }
 
     /// Tunes one call, as far as Ctrl-C lets it.
-    fn tune(&self, task: &Task, seed: u64, found: &mut Found, progress: &Progress) {
+    fn tune(&self, task: &Task, seed: u64, found: &mut Found, advance: &Advance<'_>) {
         let mut search = task.search(self.args.method, seed);
         let mut noise = Random::of(seed, 1);
         let budget = self.about.budget.map_or(f64::INFINITY, f64::from);
@@ -156,7 +159,7 @@ impl<'a> Plan<'a> {
             found.search_us += micros(&clock);
             let spread = self.about.noise / (CALLS * trial.resource).sqrt();
             let measured = task.micros(&trial.point) * exp(spread * noise.normal());
-            let go_on = progress.advance(0);
+            let go_on = advance(0);
             clock = Instant::now();
             search.tell(measured);
             if go_on.is_err() {
@@ -181,7 +184,6 @@ impl<'a> Plan<'a> {
             start_us,
             quality: grid_best_us / best_us,
         });
-        progress.remark(&format!("{} {} {:.2}x", task.collective, Bytes(task.bytes), start_us / best_us));
     }
 }
 
@@ -192,4 +194,32 @@ fn all_sizes(collective: Collective) -> impl Iterator<Item = (Collective, u64)> 
 
 fn micros(since: &Instant) -> f64 {
     since.elapsed().as_secs_f64() * 1e6
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use clap::Parser;
+
+    use super::*;
+    use crate::args::{Args, Command};
+
+    #[test]
+    fn ctrl_c_keeps_what_was_found_and_says_what_is_not_complete() {
+        let words = "dynamiccl tune --method tpe --cluster dgx_a100 --nodes 1 --budget 5";
+        let args = Args::try_parse_from(words.split_whitespace()).unwrap();
+        let Command::Tune(args) = &args.command else { panic!("{words}") };
+        let plan = Plan::new(args, 1).unwrap();
+        // Six looks at the clock for each call: the eighth is in the second call.
+        let looks = Cell::new(0);
+        let advance = |_| {
+            looks.set(looks.get() + 1);
+            if looks.get() >= 8 { Err(Interrupted) } else { Ok(()) }
+        };
+        let (found, interrupted) = plan.search(1, &advance).unwrap();
+        assert_eq!(interrupted, Some(Interrupted));
+        let ends: Vec<_> = found.calls.iter().map(|call| (call.complete, call.trials)).collect();
+        assert_eq!(ends, [(true, 5.0), (false, 2.0)]);
+    }
 }
