@@ -7,4 +7,5 @@ pub mod guard;
 pub mod memo;
 pub mod network;
 pub mod policy;
+pub mod probe;
 pub mod random;

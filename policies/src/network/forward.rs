@@ -1,6 +1,7 @@
 //! One decision at a time, without allocating.
 
 use dynamiccl_spec::features::{CALL_WIDTH, JOB_WIDTH};
+use dynamiccl_spec::ids::PAIRS;
 use dynamiccl_spec::{Head, Mask};
 
 use super::activation::tanh_all;
@@ -16,6 +17,7 @@ pub struct Scratch {
     pub(super) expert: Vec<f32>,
     pub(super) first: Vec<f32>,
     pub(super) last: Vec<f32>,
+    spreads: Vec<f32>,
     pub(super) gates: Vec<f32>,
 }
 
@@ -27,6 +29,7 @@ impl Network {
             expert: vec![0.0; self.experts[0].width()],
             first: vec![0.0; self.first_heads.width()],
             last: vec![0.0; self.last_heads.width()],
+            spreads: vec![0.0; self.spreads.width()],
             gates: vec![0.0; self.lstm.width()],
         }
     }
@@ -63,6 +66,14 @@ impl Network {
         self.first_heads.begin(first);
         self.first_heads.add(0, &expert[..self.shape.expert], first);
         self.choose(first, last, &call[self.slots.cost.clone()], mask, choose)
+    }
+
+    /// How far from [`Scratch::estimates`] the times of the call that was decided last may be: ln of the
+    /// spreads, pair by pair.
+    pub fn ln_spreads<'a>(&self, scratch: &'a mut Scratch) -> &'a [f32] {
+        self.spreads.begin(&mut scratch.spreads);
+        self.spreads.add(0, &scratch.expert[..self.shape.expert], &mut scratch.spreads);
+        &scratch.spreads[..PAIRS]
     }
 }
 
