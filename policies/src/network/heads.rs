@@ -66,7 +66,7 @@ impl Estimates {
             let corrected = *cost * exp_within(mean);
             let corrected = if corrected > SHORTEST { corrected } else { SHORTEST };
             let corrected = if corrected < f32::MAX { corrected } else { f32::MAX };
-            let available = *cost >= 0.0 && *cost < f32::INFINITY;
+            let available = (0.0..f32::INFINITY).contains(cost);
             *cost = if available { corrected } else { *cost };
         }
         micros

@@ -40,7 +40,7 @@ impl Reference<'_> {
         self.layer("embed", context).into_iter().map(tanh).collect()
     }
 
-    fn step(&self, call: &[f32], hidden: &mut Vec<f32>, cell: &mut [f32]) {
+    fn step(&self, call: &[f32], hidden: &mut [f32], cell: &mut [f32]) {
         let gates = self.layer("lstm", &[call, hidden].concat());
         let cells = cell.len();
         for at in 0..cells {

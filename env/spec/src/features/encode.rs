@@ -163,7 +163,7 @@ fn write_call(ranks: u32, call: &CallContext, out: &mut Cursor<'_>) {
     let (costs, available) = out.rest().split_at_mut(PAIRS);
     // No branch in here: all are worked out together, those that are not there for nothing.
     for (out, &cost) in costs.iter_mut().zip(call.table.0.as_flattened()) {
-        let there = cost >= 0.0 && cost < f32::INFINITY;
+        let there = (0.0..f32::INFINITY).contains(&cost);
         let cost = f64::from(if there { cost } else { 1.0 });
         let ratio = (log2_of_normal(if cost > 1e-3 { cost } else { 1e-3 }) * LN_2 - log_best) / RATIO;
         *out = if there { unit(ratio) } else { 1.0 };
