@@ -8,8 +8,8 @@ use dynamiccl_spec::{Head, Mask};
 
 use crate::reference::ODD;
 
-/// Rows that a batch has room for; it is also given fewer.
-const ROOM: usize = 13;
+/// The most rows.
+const ROWS: usize = 13;
 
 /// A choice that is not the most probable, as training makes them.
 fn sampled(number: usize, head: Head, logits: &[f32]) -> usize {
@@ -58,8 +58,8 @@ fn made(network: &Network, rows: usize, random: &mut Random) -> Made {
 
 fn rows_are_what_they_are_alone(shape: Shape) {
     let network = Network::new(&weights(shape, 4));
-    let (mut batch, mut random) = (Batch::new(&network, ROOM), Random::new(9));
-    for rows in [1, 2, ROOM, 5, 0] {
+    let (mut batch, mut random) = (Batch::new(&network), Random::new(9));
+    for rows in [1, 2, ROWS, 5, 0] {
         let Made { contexts, masks, memories, alone } = made(&network, rows, &mut random);
         let mut acted = vec![Acted::default(); rows];
         let mut estimates = vec![Default::default(); rows];
@@ -82,11 +82,11 @@ fn rows_are_what_they_are_alone(shape: Shape) {
 
 fn steps_are_what_they_are_alone(shape: Shape) {
     let network = Network::new(&weights(shape, 5));
-    let (mut batch, mut random) = (Batch::new(&network, ROOM), Random::new(2));
+    let (mut batch, mut random) = (Batch::new(&network), Random::new(2));
     let mut scratch = network.scratch();
-    let mut together = vec![network.memory(); ROOM];
+    let mut together = vec![network.memory(); ROWS];
     let mut alone = together.clone();
-    for which in [vec![3], (0..ROOM).collect(), vec![12, 0, 7], vec![]] {
+    for which in [vec![3], (0..ROWS).collect(), vec![12, 0, 7], vec![]] {
         let calls: Vec<f32> =
             (0..which.len() * network.remembered()).map(|_| (2.0 * random.uniform() - 1.0) as f32).collect();
         batch.step(&network, &which, &calls, &mut together);
