@@ -190,7 +190,7 @@ impl Calls for Script {
             own: timed(8.0),
             best: timed(2.0),
             measured: 1.5 * micros,
-            told: self.left % 2 == 0,
+            told: self.left.is_multiple_of(2),
         }
     }
 }
@@ -216,8 +216,8 @@ impl Tuner for Curious {
         self.asked += 1;
         let mut micros = CostTable::default();
         // Measured are 6 µs with eight channels.
-        micros.set(RING, if self.asked % 2 == 0 { 6.5 } else { 9.0 });
-        let reason = if self.asked % 4 == 0 {
+        micros.set(RING, if self.asked.is_multiple_of(2) { 6.5 } else { 9.0 });
+        let reason = if self.asked.is_multiple_of(4) {
             Reason::Fallback(dynamiccl_spec::Fallback::Unsure)
         } else {
             Reason::Policy
