@@ -16,8 +16,14 @@ mod validate;
 /// `calibrate`.
 mod calibrate;
 
+/// `tune`.
+mod tune;
+
 /// `check-env`.
 mod check_env;
+
+/// `eval`.
+mod eval;
 
 /// `inspect`.
 mod inspect;

@@ -3,10 +3,16 @@
 //! a policy is trained (the agent's), so that the plugin can carry it into a job.
 #![forbid(unsafe_code)]
 
+pub mod baselines;
 pub mod frozen;
 pub mod guard;
 pub mod memo;
 pub mod nccl_csv;
 pub mod network;
+pub mod online;
 pub mod policy;
+pub mod probe;
 pub mod random;
+pub mod roster;
+pub mod search;
+pub mod settings;

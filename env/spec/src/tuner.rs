@@ -39,6 +39,9 @@ pub struct Decision {
     pub reason: Reason,
     /// µs that each pair is believed to take; NCCL's own prediction where the tuner has no better.
     pub micros: CostTable,
+    /// One spread of ln(time) that the tuner believes its estimate of the chosen entry to be wrong by; none
+    /// where it has no estimate.
+    pub spread: Option<f32>,
     /// Whether the knobs were tried to learn about them, and not because they are believed best.
     pub exploratory: bool,
 }
@@ -101,8 +104,8 @@ pub trait Tuner: Send {
 impl Decision {
     /// The tuner's own choice.
     pub fn chosen(query: &Query<'_>, knobs: Knobs) -> Self {
-        let exploratory = false;
-        Decision { knobs, reason: Reason::Policy, micros: query.call.table, exploratory }
+        let (spread, exploratory) = (None, false);
+        Decision { knobs, reason: Reason::Policy, micros: query.call.table, spread, exploratory }
     }
 
     /// A choice that is tried to learn about it.

@@ -1,6 +1,5 @@
 //! A running job: the call that is next, what it would take, and what it leaves behind.
 
-use dynamiccl_spec::features::PastCall;
 use dynamiccl_spec::{GateCounts, Head, Mask, ThreadChoice, Workload};
 use rand_chacha::ChaCha8Rng;
 
@@ -12,11 +11,10 @@ use super::schedule::{Next, Schedule};
 use crate::cluster::ClusterError;
 use crate::curriculum::{Dynamics, Regime};
 use crate::job::Job;
-use crate::model::ConstantsFile;
+use crate::memory::Memory;
 use crate::model::constants::Compute;
 use crate::reward::Weights;
 use crate::sim::Setting;
-use crate::trigger::{Trigger, TriggerConfig};
 use crate::workload::Planned;
 use crate::world::draw::uniform;
 use crate::world::{Climate, Conditions, Luck, WeatherState, World};
@@ -42,21 +40,19 @@ pub(super) struct Episode {
     pub(super) lines: Lines,
     /// Inside nodes, and across the network.
     pub(super) weather: [WeatherState; 2],
+    /// The luck of trials beside the job's calls.
+    pub(super) aside: Option<Box<[WeatherState; 2]>>,
     /// µs for which each weather has not been looked at.
     pub(super) lag: [f64; 2],
     pub(super) schedule: Schedule,
     pub(super) congestion: Congestion,
     pub(super) loss: Loss,
     pub(super) loss_change: f64,
-    pub(super) trigger: Trigger,
+    pub(super) memory: Memory,
     pub(super) compute: Compute,
     pub(super) sms: u32,
     pub(super) threads: Option<ThreadChoice>,
-    pub(super) past: PastCall,
-    pub(super) since_feedback: Option<u32>,
     pub(super) calls: u32,
-    /// Tuned calls since one was measured.
-    pub(super) unmeasured: u32,
     pub(super) gates: GateCounts,
     pub(super) advice: Advice,
     pub(super) pending: Option<Pending>,
@@ -85,16 +81,10 @@ pub(super) struct Ended {
 }
 
 impl Episode {
-    pub fn new(
-        job: Job,
-        rules: Rules,
-        constants: &ConstantsFile,
-        mut rng: ChaCha8Rng,
-    ) -> Result<Episode, ClusterError> {
-        let world = World::draw(constants, job.world);
+    pub fn new(job: Job, rules: Rules, world: &World, mut rng: ChaCha8Rng) -> Result<Episode, ClusterError> {
         let schedule = Schedule::new(&job, &mut rng);
         let workload = job.workload();
-        let lines = lines::of_job(&job, &workload, &world)?;
+        let lines = lines::of_job(&job, &workload, world)?;
         let mut around = climate(job.setting.environment);
         let Dynamics { load, jitter, drift, .. } = rules.dynamics;
         around = Climate {
@@ -108,7 +98,7 @@ impl Episode {
             weather.in_climate(&around)
         });
         let mut episode = Episode {
-            trigger: Trigger::new(TriggerConfig::default(), lines.all.len()),
+            memory: Memory::new(lines.all.len(), job.feedback_every),
             compute: world.constants().around.compute,
             sms: job.cluster.gpu.sms,
             job,
@@ -117,16 +107,14 @@ impl Episode {
             workload,
             lines,
             weather,
+            aside: None,
             lag: [0.0; 2],
             schedule,
             congestion: Congestion::default(),
             loss: Loss::new(),
             loss_change: 0.0,
             threads: None,
-            past: PastCall::default(),
-            since_feedback: None,
             calls: 0,
-            unmeasured: u32::MAX,
             gates: GateCounts::default(),
             advice: Advice::default(),
             pending: None,
@@ -167,7 +155,7 @@ impl Episode {
         let at = &mut self.lines.all[line];
         at.tell(&self.job, &planned, &self.workload, anew);
         let question = at.question(&planned);
-        self.past.since_kind = at.since(planned.collective, self.calls);
+        self.memory.past.since_kind = at.since(planned.collective, self.calls);
         let (conditions, luck) = self.look_up(line);
         let mask = self.narrowed(&question);
         let own = self.lines.all[line].settle(&question, &planned, &conditions);

@@ -1,0 +1,86 @@
+//! `eval`: how good tuners are, on the same calls in the same worlds.
+
+mod files;
+mod report;
+mod roster;
+mod text;
+mod workload;
+
+use std::sync::Arc;
+use std::thread;
+
+use anyhow::{Context, Error, Result, ensure};
+use dynamiccl_env::evaluate::{Entrant, Evaluation, Player, Report};
+use dynamiccl_env::headroom::sizes;
+use dynamiccl_env::model::ConstantsFile;
+
+use crate::args::EvalArgs;
+use crate::exit::Ending;
+use crate::session::Session;
+use files::Files;
+use report::Document;
+use workload::Workload;
+
+/// Makes the plan and carries it out.
+pub fn run(args: &EvalArgs, session: &Session) -> Result<Ending> {
+    let plan = Plan::new(args)?;
+    let files = Files::create(args)?;
+    let report = plan.judge(session)?;
+    let first = report.tuners.first().and_then(|tuner| tuner.verdict()).map(|figures| figures.speedup);
+    ensure!(
+        first.is_some(),
+        "no call was judged: a job's first 50 calls are not; give longer jobs or other --tiers"
+    );
+    files.write(&report)?;
+    session.report("eval", &Document { report })?;
+    let failed = args.fail_below.zip(first).is_some_and(|(least, speedup)| speedup < least);
+    Ok(if failed { Ending::No } else { Ending::Done })
+}
+
+/// Who is judged, and on what.
+struct Plan<'a> {
+    args: &'a EvalArgs,
+    entrants: Vec<Entrant>,
+    workload: Workload,
+    constants: Arc<ConstantsFile>,
+}
+
+impl<'a> Plan<'a> {
+    fn new(args: &'a EvalArgs) -> Result<Self> {
+        let entrants = roster::entrants(args)?;
+        ensure!(!entrants.is_empty(), "nobody to judge; name tuners with --against, or give a --policy");
+        let workload = Workload::new(args)?;
+        let needs_cells = entrants.iter().any(|entrant| matches!(entrant.player, Player::Bayes));
+        ensure!(
+            !needs_cells || matches!(workload, Workload::Cells(_)),
+            "--against bayes: it is the best of fixed knobs in each cell, and --workload {} has none; leave it out",
+            args.workload
+        );
+        let constants = Arc::new(ConstantsFile::load(&args.constants.constants)?);
+        Ok(Plan { args, entrants, workload, constants })
+    }
+
+    fn judge(&self, session: &Session) -> Result<Report> {
+        let evaluation = Evaluation {
+            seed: session.seed,
+            seeds: self.args.seeds,
+            worlds: self.args.worlds,
+            threads: thread::available_parallelism().map_or(1, |cores| cores.get()),
+            constants: &self.constants,
+        };
+        let grounds = if let Workload::Cells(machines) = &self.workload { machines.len() } else { 1 };
+        let progress = session.progress("eval", evaluation.steps(grounds));
+        let step = || progress.advance(1).map_err(Error::from);
+        if let Workload::Cells(machines) = &self.workload {
+            return evaluation.cells(machines, &sizes(), &self.entrants, step);
+        }
+        let make = || self.workload.env(&self.constants).expect("every workload but cells has jobs");
+        let (name, tiers) = (&self.args.workload, &self.args.tiers);
+        let judged = evaluation.jobs(name, make, tiers, &self.entrants, step);
+        judged.with_context(|| format!("--workload {name}"))
+    }
+}
+
+fn joined(values: &[impl ToString]) -> String {
+    values.iter().map(ToString::to_string).collect::<Vec<_>>().join(",")
+}
