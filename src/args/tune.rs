@@ -11,8 +11,7 @@ use super::shared::{ConstantsArgs, MachineArgs, tuned_collective};
 /// Words of `tune`.
 #[derive(Debug, clap::Args)]
 // Made by clap, the usage is too long for a line.
-#[command(override_usage = "dynamiccl tune [OPTIONS] --method M <--cluster C|--topo FILE> --nodes N
-   or: dynamiccl tune [OPTIONS] --method M <--cluster C|--topo FILE> --nodes N --collective K --bytes B")]
+#[command(override_usage = "dynamiccl tune [OPTIONS] --method M <--cluster C|--topo FILE> --nodes N")]
 #[command(after_long_help = concat!("\
 EXAMPLES
     dynamiccl tune --method grid --cluster dgx_a100 --nodes 2 --collective allreduce --bytes 16M
