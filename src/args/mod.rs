@@ -16,6 +16,7 @@ EXIT CODES
 
 mod calibrate;
 mod check_env;
+mod eval;
 mod shared;
 mod simulate;
 mod validate;
@@ -27,6 +28,7 @@ use clap::{ArgAction, Parser, Subcommand, ValueEnum};
 
 pub use calibrate::CalibrateArgs;
 pub use check_env::{CheckEnvArgs, EnvKind};
+pub use eval::EvalArgs;
 pub use shared::MachineArgs;
 pub use simulate::SimulateArgs;
 pub use validate::ValidateArgs;
@@ -104,6 +106,8 @@ pub enum Command {
     Calibrate(CalibrateArgs),
     /// Hold an environment to every rule of the contract
     CheckEnv(CheckEnvArgs),
+    /// Judge tuners against NCCL's own choice and the best there is
+    Eval(EvalArgs),
     /// Time the program itself: simulator steps and decisions per second
     #[command(after_long_help = exit_codes!())]
     Bench,
@@ -153,7 +157,7 @@ mod tests {
     fn every_example_can_be_typed() {
         let mut command = Args::command();
         assert_commands_parse("dynamiccl ", &command.render_long_help().to_string());
-        for name in ["simulate", "validate", "calibrate", "check-env"] {
+        for name in ["simulate", "validate", "calibrate", "check-env", "eval"] {
             let help = command.find_subcommand_mut(name).expect(name).render_long_help();
             assert_commands_parse("dynamiccl ", &help.to_string());
         }

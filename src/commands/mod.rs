@@ -4,6 +4,7 @@
 mod bench;
 mod calibrate;
 mod check_env;
+mod eval;
 mod machine;
 mod simulate;
 mod validate;
@@ -22,6 +23,7 @@ pub fn run(args: &Args) -> Result<Ending> {
         Command::Validate(args) => validate::run(args, &session),
         Command::Calibrate(args) => calibrate::run(args, &session),
         Command::CheckEnv(args) => check_env::run(args, &session),
+        Command::Eval(args) => eval::run(args, &session),
         Command::Bench => bench::run(&session),
     }
 }

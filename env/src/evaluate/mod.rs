@@ -4,8 +4,84 @@
 //! about. What a good answer is, is defined once (`docs/evaluation.md`): true times, against NCCL's own
 //! choice and against the best there is.
 
+mod calls;
+mod cells;
+mod entrant;
+mod gathered;
+mod judge;
+mod machines;
 mod report;
+mod spread;
+mod summary;
 
+use crate::cluster::ClusterError;
+use crate::gym::seed_of;
+use crate::model::ConstantsFile;
+use crate::world::World;
+pub use entrant::{Entrant, Make, Player};
+use gathered::Gathered;
+pub use machines::{HELD_OUT, Machine, NODES};
 pub use report::{
     CellFigures, CellReport, Chosen, Figures, MARKS, Place, Point, Report, TierReport, TunerReport,
 };
+
+/// What is evaluated on.
+#[derive(Debug)]
+pub struct Evaluation<'a> {
+    /// The seed of everything random.
+    pub seed: u64,
+    /// Independent repetitions.
+    pub seeds: u32,
+    /// Worlds of each.
+    pub worlds: u32,
+    /// Threads to work on; they change nothing but the time.
+    pub threads: usize,
+    /// Constants of the model.
+    pub constants: &'a ConstantsFile,
+}
+
+impl Evaluation<'_> {
+    /// Steps that [`Evaluation::cells`] reports.
+    pub fn steps(&self, machines: &[Machine]) -> u64 {
+        machines.len() as u64 * u64::from(self.seeds) * u64::from(self.worlds)
+    }
+
+    /// Judges entrants on every cell of these machines. `step` hears of each world on each machine, and its
+    /// error ends the work.
+    pub fn cells<E: Send + From<ClusterError>>(
+        &self,
+        machines: &[Machine],
+        sizes: &[u64],
+        entrants: &[Entrant],
+        step: impl Fn() -> Result<(), E> + Sync,
+    ) -> Result<Report, E> {
+        let worlds = self.kept_worlds();
+        let gathered = spread::spread(self.threads, machines, |machine| {
+            let seed = |seed| seed_of(self.seed, seed);
+            cells::judge(machine, sizes, &worlds, entrants, seed, &step)?
+        })?;
+        let per_machine = u64::from(self.seeds) * u64::from(self.worlds) * cells::EPISODES as u64;
+        Ok(self.report("cells", entrants, &gathered, machines.len() as u64 * per_machine))
+    }
+
+    /// The worlds of each seed; no training ever meets one of them.
+    fn kept_worlds(&self) -> Vec<Vec<World>> {
+        let world = |number| World::keep(self.constants, seed_of(self.seed, number));
+        let count = self.worlds as usize;
+        let of_seed = |seed: usize| (0..count).map(|at| world(seed * count + at)).collect();
+        (0..self.seeds as usize).map(of_seed).collect()
+    }
+
+    fn report(&self, workload: &str, entrants: &[Entrant], gathered: &[Gathered], episodes: u64) -> Report {
+        let tuner = |(at, entrant): (usize, &Entrant)| summary::tuner(&entrant.name, at, gathered);
+        Report {
+            simulated: true,
+            workload: workload.to_owned(),
+            seeds: self.seeds,
+            worlds: self.worlds,
+            episodes,
+            tuners: entrants.iter().enumerate().map(tuner).collect(),
+            cells: summary::cells(gathered),
+        }
+    }
+}

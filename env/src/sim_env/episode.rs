@@ -1,6 +1,5 @@
 //! A running job: the call that is next, what it would take, and what it leaves behind.
 
-use dynamiccl_spec::features::PastCall;
 use dynamiccl_spec::{GateCounts, Head, Mask, ThreadChoice, Workload};
 use rand_chacha::ChaCha8Rng;
 
@@ -12,11 +11,11 @@ use super::schedule::{Next, Schedule};
 use crate::cluster::ClusterError;
 use crate::curriculum::{Dynamics, Regime};
 use crate::job::Job;
+use crate::memory::Memory;
 use crate::model::ConstantsFile;
 use crate::model::constants::Compute;
 use crate::reward::Weights;
 use crate::sim::Setting;
-use crate::trigger::{Trigger, TriggerConfig};
 use crate::workload::Planned;
 use crate::world::draw::uniform;
 use crate::world::{Climate, Conditions, Luck, WeatherState, World};
@@ -48,15 +47,11 @@ pub(super) struct Episode {
     pub(super) congestion: Congestion,
     pub(super) loss: Loss,
     pub(super) loss_change: f64,
-    pub(super) trigger: Trigger,
+    pub(super) memory: Memory,
     pub(super) compute: Compute,
     pub(super) sms: u32,
     pub(super) threads: Option<ThreadChoice>,
-    pub(super) past: PastCall,
-    pub(super) since_feedback: Option<u32>,
     pub(super) calls: u32,
-    /// Tuned calls since one was measured.
-    pub(super) unmeasured: u32,
     pub(super) gates: GateCounts,
     pub(super) advice: Advice,
     pub(super) pending: Option<Pending>,
@@ -108,7 +103,7 @@ impl Episode {
             weather.in_climate(&around)
         });
         let mut episode = Episode {
-            trigger: Trigger::new(TriggerConfig::default(), lines.all.len()),
+            memory: Memory::new(lines.all.len(), job.feedback_every),
             compute: world.constants().around.compute,
             sms: job.cluster.gpu.sms,
             job,
@@ -123,10 +118,7 @@ impl Episode {
             loss: Loss::new(),
             loss_change: 0.0,
             threads: None,
-            past: PastCall::default(),
-            since_feedback: None,
             calls: 0,
-            unmeasured: u32::MAX,
             gates: GateCounts::default(),
             advice: Advice::default(),
             pending: None,
@@ -167,7 +159,7 @@ impl Episode {
         let at = &mut self.lines.all[line];
         at.tell(&self.job, &planned, &self.workload, anew);
         let question = at.question(&planned);
-        self.past.since_kind = at.since(planned.collective, self.calls);
+        self.memory.past.since_kind = at.since(planned.collective, self.calls);
         let (conditions, luck) = self.look_up(line);
         let mask = self.narrowed(&question);
         let own = self.lines.all[line].settle(&question, &planned, &conditions);

@@ -1,11 +1,12 @@
 //! Running a call: what the chosen knobs take, what that is worth, and what it leaves behind.
 
-use dynamiccl_spec::features::{Feedback, PastCall};
 use dynamiccl_spec::{Choice, Compression, Knobs, Path, Role};
 
 use super::episode::{Ended, Episode, Pending};
 use super::info::CallReport;
+use super::line::Question;
 use crate::gym::Action;
+use crate::memory::Finished;
 use crate::model::{Fabric, compute_stretch};
 use crate::reward::{Outcome, Terms, demand};
 use crate::sim::Setting;
@@ -127,28 +128,15 @@ impl Episode {
         measured: f64,
         id: Ran,
     ) -> bool {
-        self.unmeasured = self.unmeasured.saturating_add(u32::from(ran.is_some()));
-        let arrives = self.job.feedback_every.is_some_and(|every| self.unmeasured >= every);
-        let predicted = ran.and_then(|ran| pending.question.table.get(ran.realised.pair));
-        let signals = predicted.filter(|_| arrives).map(|predicted| {
-            let key = Key::new(pending.line as u16, pending.question.collective, pending.question.bytes);
-            self.trigger.observe(key, id, measured, f64::from(predicted))
-        });
-        self.since_feedback = match signals {
-            Some(_) => {
-                self.unmeasured = 0;
-                Some(0)
-            }
-            None => self.since_feedback.map(|calls| calls.saturating_add(1)),
-        };
-        self.past = PastCall {
+        let Question { collective, bytes, table, .. } = pending.question;
+        self.memory.remember(&Finished {
+            key: Key::new(pending.line as u16, collective, bytes),
             choice,
             launched: ran.map_or(0, |ran| ran.realised.channels),
-            since_kind: None,
-            since_feedback: self.since_feedback,
-            feedback: signals.map(Feedback::from),
-        };
-        signals.is_some_and(|signals| signals.fired)
+            ran: id,
+            measured,
+            predicted: ran.and_then(|ran| table.get(ran.realised.pair)),
+        })
     }
 
     /// Lets the time of a call pass.

@@ -23,7 +23,7 @@ impl Episode {
         let at = &self.lines.all[pending.line];
         into.context.copy_from_slice(at.written());
         let history = (&mut *into.history).try_into().expect("as wide as the spaces say");
-        Encoder::history(&self.past, history);
+        Encoder::history(&self.memory.past, history);
         into.privileged.copy_from_slice(&self.privileged(pending));
         (into.mask, into.decides) = (pending.mask.all_bits(), pending.mask.decides());
     }

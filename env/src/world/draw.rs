@@ -18,19 +18,36 @@ pub enum Stream {
     Weather = 2,
 }
 
-/// The generator of one stream of a seed.
-pub fn generator(seed: u64, stream: Stream) -> ChaCha8Rng {
-    let mut rng = ChaCha8Rng::seed_from_u64(seed);
-    rng.set_stream(stream as u64);
-    rng
+/// Where a world's random numbers come from. Worlds that are kept for evaluation read other streams of the
+/// generator than all others, so that none of them is ever met in training, whatever the numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Origin {
+    /// The seed.
+    pub seed: u64,
+    /// Whether the world is kept for evaluation.
+    pub kept: bool,
+}
+
+impl Origin {
+    /// No stream of any other world has this bit.
+    const KEPT: u64 = 1 << 63;
+
+    fn stream(self, number: u64) -> ChaCha8Rng {
+        let mut rng = ChaCha8Rng::seed_from_u64(self.seed);
+        rng.set_stream(if self.kept { number | Self::KEPT } else { number });
+        rng
+    }
+}
+
+/// The generator of one stream of a world.
+pub fn generator(origin: Origin, stream: Stream) -> ChaCha8Rng {
+    origin.stream(stream as u64)
 }
 
 /// The generator of one part of a stream: parts can be drawn in any order.
-pub fn part(seed: u64, stream: Stream, part: usize) -> ChaCha8Rng {
+pub fn part(origin: Origin, stream: Stream, part: usize) -> ChaCha8Rng {
     const STREAMS: u64 = 256;
-    let mut rng = ChaCha8Rng::seed_from_u64(seed);
-    rng.set_stream(stream as u64 + STREAMS * (part as u64 + 1));
-    rng
+    origin.stream(stream as u64 + STREAMS * (part as u64 + 1))
 }
 
 /// Between 0 and 1.
@@ -155,9 +172,18 @@ mod tests {
     use super::*;
 
     #[test]
+    fn worlds_that_are_kept_have_numbers_of_their_own() {
+        let streams = [Stream::Constants, Stream::Field, Stream::Weather];
+        let first = |kept| streams.map(|stream| generator(Origin { seed: 7, kept }, stream).random::<u64>());
+        let part_of = |kept| part(Origin { seed: 7, kept }, Stream::Field, 3).random::<u64>();
+        assert!(first(true).iter().all(|number| !first(false).contains(number)));
+        assert_ne!(part_of(true), part_of(false));
+    }
+
+    #[test]
     fn normal_numbers_are_normal_to_the_tail() {
         const DRAWS: u32 = 2_000_000;
-        let mut rng = generator(7, Stream::Field);
+        let mut rng = generator(Origin { seed: 7, kept: false }, Stream::Field);
         let (mut moments, mut beyond) = ([0.0f64; 4], [0u32; 3]);
         for _ in 0..DRAWS {
             let x = normal(&mut rng);

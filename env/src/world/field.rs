@@ -13,7 +13,7 @@ use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 
 use crate::model::constants::Residual;
-use crate::world::draw::{Stream, normal, normals, part, uniform};
+use crate::world::draw::{Origin, Stream, normal, normals, part, uniform};
 
 /// Pairs that exist: three protocols of tree and ring, one of each other algorithm.
 const PAIRS: usize = 11;
@@ -32,7 +32,7 @@ const OWN: usize = Collective::TUNED.len() * PAIRS;
 /// each has random numbers of its own, so that the order of questions changes nothing.
 #[derive(Debug, Clone)]
 pub struct Field {
-    seed: u64,
+    origin: Origin,
     residual: Residual,
     /// By pair.
     surfaces: [OnceLock<Box<Surface>>; PAIRS],
@@ -51,7 +51,7 @@ struct Surface {
 
 impl PartialEq for Field {
     fn eq(&self, other: &Self) -> bool {
-        (self.seed, self.residual) == (other.seed, other.residual)
+        (self.origin, self.residual) == (other.origin, other.residual)
     }
 }
 
@@ -67,10 +67,10 @@ pub struct Modes {
 }
 
 impl Field {
-    /// The field of a seed, as large as these residuals.
-    pub fn new(residual: &Residual, seed: u64) -> Self {
+    /// The field of a world, as large as these residuals.
+    pub fn new(residual: &Residual, origin: Origin) -> Self {
         let own = [const { OnceLock::new() }; OWN];
-        Field { seed, residual: *residual, surfaces: [const { OnceLock::new() }; PAIRS], own }
+        Field { origin, residual: *residual, surfaces: [const { OnceLock::new() }; PAIRS], own }
     }
 
     /// The factor on a setting's time.
@@ -108,14 +108,14 @@ impl Field {
 
     fn surface(&self, pair: usize) -> &Surface {
         self.surfaces[pair].get_or_init(|| {
-            Box::new(Surface::draw(&self.residual, &mut part(self.seed, Stream::Field, pair)))
+            Box::new(Surface::draw(&self.residual, &mut part(self.origin, Stream::Field, pair)))
         })
     }
 
     fn own(&self, index: usize) -> &[f32; SIZES] {
         self.own[index].get_or_init(|| {
             let amplitude = self.residual.spread * self.residual.own.clamp(0.0, 1.0).sqrt();
-            let mut rng = part(self.seed, Stream::Field, PAIRS + index);
+            let mut rng = part(self.origin, Stream::Field, PAIRS + index);
             Box::new(line(keeps(self.residual.size_octaves), &mut rng).map(|x| (x * amplitude) as f32))
         })
     }

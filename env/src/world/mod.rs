@@ -13,7 +13,7 @@ use std::sync::{Arc, OnceLock};
 
 use crate::cluster::{Cluster, InterLink};
 use crate::model::constants::{Constants, ConstantsFile, Residual, Weather};
-use draw::{LogUniform, Stream, generator};
+use draw::{LogUniform, Origin, Stream, generator};
 
 pub use field::{Field, Modes};
 pub use weather::{Climate, Conditions, Luck, WeatherState};
@@ -29,7 +29,7 @@ enum Crossing {
 /// One draw of the hidden truth.
 #[derive(Debug, Clone)]
 pub struct World {
-    seed: Option<u64>,
+    origin: Option<Origin>,
     constants: Constants,
     /// By crossing; made when first asked for.
     fields: [OnceLock<Arc<Field>>; 3],
@@ -38,20 +38,29 @@ pub struct World {
 impl World {
     /// The world in which every constant has its value and the model knows everything.
     pub fn nominal(constants: &ConstantsFile) -> Self {
-        World { seed: None, constants: constants.nominal(), fields: Default::default() }
+        World { origin: None, constants: constants.nominal(), fields: Default::default() }
     }
 
     /// The world of a seed.
     pub fn draw(constants: &ConstantsFile, seed: u64) -> Self {
-        let mut rng = generator(seed, Stream::Constants);
+        Self::of(constants, Origin { seed, kept: false })
+    }
+
+    /// A world of a seed that is kept for evaluation: none that [`World::draw`] ever makes.
+    pub fn keep(constants: &ConstantsFile, seed: u64) -> Self {
+        Self::of(constants, Origin { seed, kept: true })
+    }
+
+    fn of(constants: &ConstantsFile, origin: Origin) -> Self {
+        let mut rng = generator(origin, Stream::Constants);
         let mut factors = LogUniform::default();
         let constants = constants.draw(|range| factors.draw(&mut rng, range));
-        World { seed: Some(seed), constants, fields: Default::default() }
+        World { origin: Some(origin), constants, fields: Default::default() }
     }
 
     /// The seed, if it is not the nominal world.
     pub fn seed(&self) -> Option<u64> {
-        self.seed
+        self.origin.map(|origin| origin.seed)
     }
 
     /// The hidden constants.
@@ -62,7 +71,7 @@ impl World {
     /// What the model does not know about a communicator; nothing in the nominal world. Communicators that
     /// cross the same kind of network share it.
     pub fn field(&self, cluster: &Cluster, nodes: u32) -> Option<Arc<Field>> {
-        let seed = self.seed?;
+        let origin = self.origin?;
         let crossing = Crossing::of(cluster, nodes);
         let residuals = &self.constants.residual;
         let residual: &Residual = match crossing {
@@ -70,13 +79,13 @@ impl World {
             Crossing::Rdma => &residuals.rdma,
             Crossing::Socket => &residuals.socket,
         };
-        let field = self.fields[crossing as usize].get_or_init(|| Arc::new(Field::new(residual, seed)));
+        let field = self.fields[crossing as usize].get_or_init(|| Arc::new(Field::new(residual, origin)));
         Some(Arc::clone(field))
     }
 
     /// The weather of a communicator; calm and without noise in the nominal world.
     pub fn weather(&self, cluster: &Cluster, nodes: u32) -> Option<WeatherState> {
-        let rng = generator(self.seed?, Stream::Weather);
+        let rng = generator(self.origin?, Stream::Weather);
         let weather = &self.constants.weather;
         let constants: &Weather = match Crossing::of(cluster, nodes) {
             Crossing::Node => &weather.node,

@@ -1,0 +1,126 @@
+//! What can run in each cell of a machine, the same in every world.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use dynamiccl_spec::features::Encoder;
+use dynamiccl_spec::ids::PAIRS;
+use dynamiccl_spec::{Choice, Collective, Gated, Head, Mask};
+
+use crate::asking::{Asked, Asking};
+use crate::cluster::{ClusterError, CommOptions};
+use crate::evaluate::machines::Machine;
+use crate::job::Shown;
+use crate::nccl::Realised;
+use crate::trigger::Ran;
+
+const CHANNELS: usize = Head::Channels.size();
+const CHUNKS: usize = Head::Chunk.size();
+const THREADS: usize = Head::Threads.size();
+/// What stands where a choice cannot run.
+const NONE: u16 = u16::MAX;
+
+/// A machine, as far as it is the same in every world.
+pub struct Ground {
+    pub encoder: Arc<Encoder>,
+    pub ranks: u32,
+    pub nodes: u32,
+    /// By size, then by collective.
+    pub cells: Vec<Options>,
+}
+
+/// What can run in a cell.
+pub struct Options {
+    /// The question at the first call of a job, at which threads are chosen.
+    pub asked: Asked,
+    /// What may be chosen after it.
+    pub held: Gated,
+    /// NCCL's own among the launches.
+    pub own: usize,
+    /// The different launches.
+    pub launches: Vec<Launch>,
+    /// The launch of every choice.
+    index: Box<[u16]>,
+}
+
+/// Knobs as NCCL runs them.
+pub struct Launch {
+    pub realised: Realised,
+    pub ran: Ran,
+    /// The first choice that gives it; NCCL's own values come first.
+    pub choice: Choice,
+    /// µs that NCCL predicts.
+    pub predicted: Option<f32>,
+}
+
+impl Ground {
+    /// Lists what can run. Everything that a deployment file would say is told.
+    pub fn new(machine: &Machine, sizes: &[u64]) -> Result<Self, ClusterError> {
+        let asking = Asking::new(&machine.cluster, machine.nodes, &CommOptions::default(), Shown::ALL)?;
+        let asked = asking.call(Collective::AllReduce, 1, 1);
+        let query = asking.query(&asked);
+        let (encoder, ranks, nodes) = (Arc::new(query.encoder.clone()), query.ranks, query.nodes);
+        let calls = sizes.iter().flat_map(|&bytes| Collective::TUNED.map(|collective| (collective, bytes)));
+        let cells = calls.map(|(collective, bytes)| Options::new(&asking, asking.call(collective, bytes, 1)));
+        Ok(Ground { encoder, ranks, nodes, cells: cells.collect() })
+    }
+}
+
+impl Options {
+    fn new(asking: &Asking, asked: Asked) -> Self {
+        let held = Gated { mask: asked.gated.mask.only(Head::Threads, 0), ..asked.gated };
+        let mut options = Options {
+            asked,
+            held,
+            own: 0,
+            launches: Vec::new(),
+            index: vec![NONE; PAIRS * CHANNELS * CHUNKS * THREADS].into(),
+        };
+        options.fill(asking);
+        options.own = asked
+            .gated
+            .own
+            .map_or(0, |pair| options.launch(&Choice([0, pair.index() as u8, 0, 0, 0])).unwrap_or(0));
+        options
+    }
+
+    fn fill(&mut self, asking: &Asking) {
+        let mask: Mask = self.asked.gated.mask;
+        let mut known: HashMap<(usize, u32, u32, u64), u16> = HashMap::new();
+        for choice in choices(&mask) {
+            let Some(realised) = choice.knobs().and_then(|knobs| asking.realise(&self.asked, &knobs)) else {
+                continue;
+            };
+            let launch = (realised.pair.index(), realised.channels, realised.threads, realised.chunk_bytes);
+            let at = *known.entry(launch).or_insert_with(|| {
+                let predicted = self.asked.call.table.get(realised.pair);
+                self.launches.push(Launch { realised, ran: Ran::of(&realised), choice, predicted });
+                (self.launches.len() - 1) as u16
+            });
+            self.index[position(&choice)] = at;
+        }
+    }
+
+    /// The launch that a choice gives; none where it is not legal.
+    pub fn launch(&self, choice: &Choice) -> Option<usize> {
+        let at = self.index[position(choice)];
+        (at != NONE && choice.index(Head::Path) == 0).then_some(usize::from(at))
+    }
+}
+
+fn position(choice: &Choice) -> usize {
+    let [_, pair, channels, chunk, threads] = choice.0.map(usize::from);
+    ((pair * CHANNELS + channels) * CHUNKS + chunk) * THREADS + threads
+}
+
+/// The choices that a mask allows, NCCL's own values first.
+fn choices(mask: &Mask) -> impl Iterator<Item = Choice> + '_ {
+    let each = |head| mask.indices(head).map(|index| index as u8);
+    each(Head::Pair).flat_map(move |pair| {
+        each(Head::Threads).flat_map(move |threads| {
+            each(Head::Chunk).flat_map(move |chunk| {
+                each(Head::Channels).map(move |channels| Choice([0, pair, channels, chunk, threads]))
+            })
+        })
+    })
+}

@@ -1,0 +1,185 @@
+//! An episode as calls: every answer is a number from the tables.
+
+use std::sync::Arc;
+
+use dynamiccl_spec::features::PastCall;
+use dynamiccl_spec::{Choice, Collective, Head, Knobs, Tuner};
+
+use super::episode::{Drawn, Episode, segment};
+use super::options::{Ground, Options};
+use crate::evaluate::calls::{Calls, Outcome, Question, Trial};
+use crate::evaluate::judge::{Judge, Tally};
+use crate::memory::{Finished, Memory};
+use crate::trigger::Key;
+
+/// One tuner's way through an episode.
+pub struct Table<'a> {
+    ground: &'a Ground,
+    episode: &'a Episode,
+    memory: &'a mut Memory,
+    /// Calls that are done.
+    at: usize,
+    /// The threads of the job, once they are chosen.
+    threads: Option<u8>,
+    /// What was chosen last, with the threads of the job.
+    asked: Choice,
+    /// The same as the tuner said it.
+    said: Knobs,
+    /// The call in which each collective came last.
+    last: [Option<u32>; Collective::ALL.len()],
+    trials: usize,
+}
+
+impl<'a> Table<'a> {
+    /// An episode that has not begun.
+    pub fn new(ground: &'a Ground, episode: &'a Episode, memory: &'a mut Memory) -> Self {
+        memory.clear();
+        Table {
+            ground,
+            episode,
+            memory,
+            at: 0,
+            threads: None,
+            asked: Choice::default(),
+            said: Knobs::OWN,
+            last: [None; Collective::ALL.len()],
+            trials: 0,
+        }
+    }
+
+    /// Goes through all calls with the same launch of a cell each time.
+    pub fn play_fixed(&mut self, fixed: &[usize], judge: &mut Judge<'_>) {
+        while let Some(drawn) = self.drawn() {
+            let cell = self.episode.kinds[drawn.kind].cell;
+            judge.call(&self.run(fixed[cell]), 0.0, false, None);
+        }
+    }
+
+    /// What a tuner chooses for each kind that is told nothing: each time as if the job had just begun, but
+    /// with the threads of the first.
+    pub fn hold(&mut self, tuner: &mut dyn Tuner) -> Vec<usize> {
+        self.threads = None;
+        let kinds = self.episode.kinds.len();
+        let decided = |kind: usize| {
+            let question = self.question(kind, PastCall::default());
+            tuner.begin();
+            let decision = tuner.decide(&question.query(), &mut |_| None);
+            self.choose_for(kind, &decision.knobs)
+        };
+        (0..kinds).map(decided).collect()
+    }
+
+    /// Judges a launch per kind in every segment, each as often as it has judged calls.
+    pub fn judge_held(&self, tally: &mut Tally, launch: impl Fn(usize, usize) -> usize) {
+        for (kind, of_kind) in self.episode.kinds.iter().enumerate() {
+            let (own, ran) = (self.ground.cells[of_kind.cell].own, launch(kind, of_kind.cell));
+            let held = &mut tally.cell(of_kind.cell).held;
+            for ((times, weight), (best, _)) in of_kind.truth.segments().zip(of_kind.truth.fastest()) {
+                held.add(weight, [own, ran, best].map(|launch| times[launch].log));
+            }
+        }
+    }
+
+    /// The same for the fastest launch of each segment.
+    pub fn judge_fastest_held(&self, tally: &mut Tally) {
+        for (cell, truth) in self.episode.truths() {
+            let own = self.ground.cells[cell].own;
+            let held = &mut tally.cell(cell).held;
+            for ((times, weight), (best, _)) in truth.segments().zip(truth.fastest()) {
+                held.add(weight, [own, best, best].map(|launch| times[launch].log));
+            }
+        }
+    }
+
+    fn drawn(&self) -> Option<Drawn> {
+        self.episode.calls.get(self.at).copied()
+    }
+
+    fn options(&self, kind: usize) -> &'a Options {
+        &self.ground.cells[self.episode.kinds[kind].cell]
+    }
+
+    fn question(&self, kind: usize, past: PastCall) -> Question {
+        let options = self.options(kind);
+        let gated = if self.threads.is_none() { options.asked.gated } else { options.held };
+        let (ranks, nodes) = (self.ground.ranks, self.ground.nodes);
+        let (encoder, call) = (Arc::clone(&self.ground.encoder), options.asked.call);
+        Question { communicator: 0, ranks, nodes, encoder, call, gated, past }
+    }
+
+    fn choose_for(&mut self, kind: usize, knobs: &Knobs) -> usize {
+        let options = self.options(kind);
+        let Some(own) = options.asked.gated.own else { return options.own };
+        let mut choice = Choice::of(knobs, own);
+        let threads = *self.threads.get_or_insert(choice.0[Head::Threads as usize]);
+        choice.0[Head::Threads as usize] = threads;
+        let launch = options.launch(&choice);
+        (self.asked, self.said) = match launch {
+            Some(_) => (choice, *knobs),
+            None => (options.launches[options.own].choice, Knobs { pair: Some(own), ..Knobs::OWN }),
+        };
+        launch.unwrap_or(options.own)
+    }
+}
+
+impl Calls for Table<'_> {
+    fn next(&mut self) -> Option<Question> {
+        let kind = self.drawn()?.kind;
+        let collective = self.options(kind).asked.call.collective;
+        let before = self.last[collective.id()].replace(self.at as u32);
+        let since_kind = before.map(|before| self.at as u32 - before);
+        Some(self.question(kind, PastCall { since_kind, ..self.memory.past }))
+    }
+
+    fn choose(&mut self, knobs: &Knobs) -> usize {
+        self.drawn().map_or(0, |drawn| self.choose_for(drawn.kind, knobs))
+    }
+
+    fn fastest(&mut self) -> usize {
+        self.drawn().map_or(0, |drawn| self.episode.kinds[drawn.kind].truth.fastest_in(segment(self.at)))
+    }
+
+    fn attempt(&mut self, knobs: &Knobs) -> Option<Trial> {
+        let kind = self.drawn()?.kind;
+        let options = self.options(kind);
+        let mut choice = Choice::of(knobs, options.asked.gated.own?);
+        if let Some(threads) = self.threads {
+            choice.0[Head::Threads as usize] = threads;
+        }
+        let launch = options.launch(&choice)?;
+        let truth = &self.episode.kinds[kind].truth;
+        let micros = truth.time(segment(self.at), launch).micros;
+        let luck = self.episode.trials[self.trials % self.episode.trials.len()];
+        self.trials += 1;
+        Some(Trial { measured: luck.apply(micros, truth.modes(launch)), micros })
+    }
+
+    fn run(&mut self, choice: usize) -> Outcome {
+        let Drawn { kind, luck } = self.episode.calls[self.at];
+        let (options, of_kind) = (self.options(kind), &self.episode.kinds[kind]);
+        let (truth, segment) = (&of_kind.truth, segment(self.at));
+        let time = truth.time(segment, choice);
+        let measured = luck.apply(time.micros, truth.modes(choice));
+        let launch = &options.launches[choice];
+        let call = &options.asked.call;
+        self.memory.remember(&Finished {
+            key: Key::new(0, call.collective, call.bytes),
+            choice: Some(self.asked),
+            launched: launch.realised.channels,
+            ran: launch.ran,
+            measured,
+            predicted: launch.predicted,
+        });
+        self.at += 1;
+        Outcome {
+            cell: of_kind.cell,
+            ran: choice,
+            knobs: self.said,
+            truth: time,
+            own: truth.time(segment, options.own),
+            best: truth.time(segment, truth.fastest_in(segment)),
+            measured,
+            told: self.memory.past.feedback.is_some(),
+        }
+    }
+}

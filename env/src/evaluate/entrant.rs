@@ -1,0 +1,55 @@
+//! Who is judged: tuners by name, and the two that no tuner can be because they know the truth.
+
+use std::fmt;
+
+use dynamiccl_spec::Tuner;
+
+/// Makes a tuner from a seed; every thread makes its own.
+pub type Make = Box<dyn Fn(u64) -> Box<dyn Tuner> + Send + Sync>;
+
+/// One that is judged.
+#[derive(Debug)]
+pub struct Entrant {
+    /// Its name in tables and files.
+    pub name: String,
+    /// How it chooses.
+    pub player: Player,
+}
+
+/// How an entrant chooses.
+pub enum Player {
+    /// As a tuner: by what it is told.
+    Tuner(Make),
+    /// The smallest true time of every call, with any number of threads at any call.
+    Oracle,
+    /// The best fixed knobs of every cell over the worlds in which it is judged: nothing that is told
+    /// nothing can be better.
+    Bayes,
+}
+
+impl Entrant {
+    /// A tuner.
+    pub fn tuner(name: &str, make: impl Fn(u64) -> Box<dyn Tuner> + Send + Sync + 'static) -> Self {
+        Entrant { name: name.to_owned(), player: Player::Tuner(Box::new(make)) }
+    }
+
+    /// The smallest true time of every call.
+    pub fn oracle() -> Self {
+        Entrant { name: "oracle".to_owned(), player: Player::Oracle }
+    }
+
+    /// The best fixed knobs of every cell.
+    pub fn bayes() -> Self {
+        Entrant { name: "bayes".to_owned(), player: Player::Bayes }
+    }
+}
+
+impl fmt::Debug for Player {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Player::Tuner(_) => "Tuner",
+            Player::Oracle => "Oracle",
+            Player::Bayes => "Bayes",
+        })
+    }
+}

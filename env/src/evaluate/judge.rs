@@ -1,0 +1,139 @@
+//! Keeping count: what a tuner did in every cell, and how long its episodes took.
+//!
+//! Sums only; what they mean is worked out when all of them are there.
+
+use dynamiccl_spec::math::ln;
+
+use super::calls::Outcome;
+use super::report::MARKS;
+
+/// Calls of an episode that are not judged: a tuner that learns from feedback has had none before.
+pub const WARM_UP: u32 = 50;
+
+/// What one tuner did over the episodes of one seed.
+#[derive(Debug, Clone, Default)]
+pub struct Tally {
+    /// By cell.
+    pub cells: Vec<CellTally>,
+    /// Its episodes.
+    pub episodes: Vec<EpisodeTally>,
+}
+
+/// What it did in one cell.
+#[derive(Debug, Clone, Default)]
+pub struct CellTally {
+    /// With feedback.
+    pub judged: Logs,
+    /// Without.
+    pub held: Logs,
+    /// Judged calls that were left to NCCL.
+    pub left: u32,
+    /// Judged calls with an estimate.
+    pub estimated: u32,
+    /// Those of them whose measured time was within one spread of it.
+    pub covered: u32,
+    /// Judged calls by what ran.
+    pub ran: Vec<u32>,
+}
+
+/// Sums of ratios of true times.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Logs {
+    /// Calls.
+    pub calls: f64,
+    /// Σ ln(NCCL's own ÷ what ran).
+    pub gain: f64,
+    /// Σ ln(what ran ÷ fastest).
+    pub loss: f64,
+}
+
+/// How long an episode took beside NCCL.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct EpisodeTally {
+    /// The tier of its machine.
+    pub tier: u8,
+    /// Whether its cluster is held out.
+    pub held_out: bool,
+    /// ln(time ÷ NCCL's own) since its beginning at each mark; none where it ended before.
+    pub logs: [Option<f64>; MARKS.len()],
+}
+
+impl Logs {
+    /// Counts as many calls that took the same.
+    pub fn add(&mut self, calls: f64, outcome: [f64; 3]) {
+        let [own, ran, best] = outcome;
+        self.calls += calls;
+        self.gain += calls * (own - ran);
+        self.loss += calls * (ran - best);
+    }
+
+    /// Both together.
+    pub fn and(self, other: Logs) -> Logs {
+        let (calls, gain, loss) = (self.calls + other.calls, self.gain + other.gain, self.loss + other.loss);
+        Logs { calls, gain, loss }
+    }
+}
+
+impl Tally {
+    /// The tally of a cell, which is made where there is none.
+    pub fn cell(&mut self, cell: usize) -> &mut CellTally {
+        if self.cells.len() <= cell {
+            self.cells.resize_with(cell + 1, CellTally::default);
+        }
+        &mut self.cells[cell]
+    }
+}
+
+/// Counts the calls of one episode.
+#[derive(Debug)]
+pub struct Judge<'a> {
+    tally: &'a mut Tally,
+    calls: u32,
+    spent: f64,
+    own: f64,
+    logs: [Option<f64>; MARKS.len()],
+    held: bool,
+}
+
+impl<'a> Judge<'a> {
+    /// A judge of an episode; `held` where the tuner is told nothing.
+    pub fn new(tally: &'a mut Tally, held: bool) -> Self {
+        Judge { tally, calls: 0, spent: 0.0, own: 0.0, logs: [None; MARKS.len()], held }
+    }
+
+    /// Counts a call before which trials took `tried` µs. An estimate is ln µs and a spread.
+    pub fn call(&mut self, outcome: &Outcome, tried: f64, left: bool, estimate: Option<(f64, f64)>) {
+        self.calls += 1;
+        self.spent += tried + outcome.truth.micros;
+        self.own += outcome.own.micros;
+        if let Some(mark) = MARKS.iter().position(|&mark| mark == self.calls) {
+            self.logs[mark] = Some(ln(self.spent / self.own));
+        }
+        if self.calls <= WARM_UP {
+            return;
+        }
+        let logs = [outcome.own.log, outcome.truth.log, outcome.best.log];
+        let cell = self.tally.cell(outcome.cell);
+        if self.held {
+            cell.held.add(1.0, logs);
+            return;
+        }
+        cell.judged.add(1.0, logs);
+        cell.left += u32::from(left);
+        if let Some((expected, spread)) = estimate {
+            cell.estimated += 1;
+            cell.covered += u32::from((ln(outcome.measured) - expected).abs() <= spread);
+        }
+        if cell.ran.len() <= outcome.ran {
+            cell.ran.resize(outcome.ran + 1, 0);
+        }
+        cell.ran[outcome.ran] += 1;
+    }
+
+    /// The episode is over.
+    pub fn finish(self, tier: u8, held_out: bool) {
+        if !self.held {
+            self.tally.episodes.push(EpisodeTally { tier, held_out, logs: self.logs });
+        }
+    }
+}

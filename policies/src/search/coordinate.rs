@@ -1,0 +1,190 @@
+//! Coordinate descent as AutoCCL (NSDI 2025) does it.
+//!
+//! The first dimension is the implementation (algorithm and protocol), the others are resources. Each
+//! implementation is a subspace of its own, and along each resource the time has one valley, so that a
+//! walk that goes on while it gets faster ends at its bottom. The descent stands here as one function of
+//! what has been measured: it runs until it meets a point without a measurement, and that is the next trial.
+
+use dynamiccl_spec::math::ln;
+
+use super::tallies::Tallies;
+use super::{Found, Point, Search, Space, Trial};
+
+/// An implementation that starts this many times slower than the best known is left out: no resource
+/// makes up for it.
+const HOPELESS: f64 = 2.0;
+/// Gain in ln µs below which a step is noise.
+const LEAST_GAIN: f64 = 0.005;
+/// Passes over the resources of one implementation. One rarely changes anything after the second.
+const PASSES: usize = 4;
+
+/// A search down one coordinate after the other.
+#[derive(Debug, Clone)]
+pub struct Coordinate {
+    space: Space,
+    first: Point,
+    tallies: Tallies,
+    pending: Option<Point>,
+}
+
+/// The point that the descent must know to go on.
+struct Wanted(Point);
+
+impl Coordinate {
+    /// A search that begins with this point: its resources are the ones that every implementation starts
+    /// from.
+    pub fn new(space: Space, first: Point) -> Self {
+        Coordinate { tallies: Tallies::new(&space), space, first, pending: None }
+    }
+
+    fn log_micros(&self, point: Point) -> Result<f64, Wanted> {
+        self.tallies.of(self.space.index(&point)).map(|tally| tally.log_micros).ok_or(Wanted(point))
+    }
+
+    /// The whole search; an error is its next trial.
+    fn search(&self) -> Result<(), Wanted> {
+        self.log_micros(self.first)?;
+        let mut starts = Vec::new();
+        for implementation in 0..self.space.dimensions()[0].values {
+            let start = self.first.with(0, implementation);
+            starts.push((start, self.log_micros(start)?));
+        }
+        starts.sort_by(|a, b| a.1.total_cmp(&b.1));
+        let mut best = f64::INFINITY;
+        for (start, log_micros) in starts {
+            if log_micros < best + ln(HOPELESS) {
+                best = best.min(self.descend(start)?);
+            }
+        }
+        Ok(())
+    }
+
+    fn descend(&self, mut point: Point) -> Result<f64, Wanted> {
+        for _ in 0..PASSES {
+            let before = point;
+            for dimension in 1..self.space.dimensions().len() {
+                point = self.along(point, dimension)?;
+            }
+            if point == before {
+                break;
+            }
+        }
+        self.log_micros(point)
+    }
+
+    /// The bottom of the valley along one dimension.
+    fn along(&self, point: Point, dimension: usize) -> Result<Point, Wanted> {
+        let line = self.space.dimensions()[dimension].line();
+        if line < 2 {
+            return Ok(point);
+        }
+        let from = if point.value(dimension) < line { point.value(dimension) } else { line / 2 };
+        let mut bottom = from;
+        let mut stride = (line / 4).max(1);
+        loop {
+            bottom = self.walk(point, dimension, bottom, stride)?;
+            if stride == 1 {
+                break;
+            }
+            stride /= 2;
+        }
+        // Where the walk began beside the line, it must beat that too.
+        let bottom = point.with(dimension, bottom);
+        let gain = self.log_micros(point)? - self.log_micros(bottom)?;
+        Ok(if gain > LEAST_GAIN { bottom } else { point })
+    }
+
+    /// Goes on by a stride in whichever direction gets faster.
+    fn walk(&self, point: Point, dimension: usize, from: usize, stride: usize) -> Result<usize, Wanted> {
+        let line = self.space.dimensions()[dimension].line();
+        let up = |at: usize| Some(at + stride).filter(|&next| next < line);
+        let down = |at: usize| at.checked_sub(stride);
+        let mut at = from;
+        let mut here = self.log_micros(point.with(dimension, at))?;
+        for next in [&up as &dyn Fn(usize) -> Option<usize>, &down] {
+            while let Some(step) = next(at) {
+                let there = self.log_micros(point.with(dimension, step))?;
+                if here - there <= LEAST_GAIN {
+                    break;
+                }
+                (at, here) = (step, there);
+            }
+            if at != from {
+                break;
+            }
+        }
+        Ok(at)
+    }
+}
+
+impl Search for Coordinate {
+    fn ask(&mut self) -> Option<Trial> {
+        if self.pending.is_none() {
+            self.pending = self.search().err().map(|Wanted(point)| point);
+        }
+        self.pending.map(|point| Trial { point, resource: 1.0 })
+    }
+
+    fn tell(&mut self, micros: f64) {
+        if let Some(point) = self.pending.take() {
+            self.tallies.add(&self.space, point, 1.0, micros);
+        }
+    }
+
+    fn best(&self) -> Option<Found> {
+        self.tallies.best(0.0)
+    }
+
+    fn spent(&self) -> f64 {
+        self.tallies.spent()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::search::{Dimension, drive};
+
+    fn space() -> Space {
+        Space::new(&[Dimension::named(4), Dimension::ordered_and_own(9), Dimension::ordered(5)])
+    }
+
+    const OWN: Point = Point([1, 9, 2, 0]);
+
+    /// One valley in each implementation; NCCL's own channels are as good as six.
+    fn micros(trial: &Trial) -> f64 {
+        let [implementation, channels, chunk, _] = trial.point.0.map(f64::from);
+        let channels = if channels == 9.0 { 6.0 } else { channels };
+        let floor = [100.0, 110.0, 80.0, 900.0][implementation as usize];
+        floor * (1.0 + 0.05 * (channels - 3.0).abs() + 0.03 * (chunk - 1.0).abs())
+    }
+
+    #[test]
+    fn it_reaches_the_bottom_of_the_deepest_valley_with_few_trials() {
+        let mut search = Coordinate::new(space(), OWN);
+        assert_eq!(search.ask().unwrap().point, OWN);
+        let mut seen = Vec::new();
+        let found = drive(&mut search, 1e9, |trial| {
+            seen.push(trial.point);
+            micros(trial)
+        });
+        assert_eq!(found.unwrap().point, Point([2, 3, 1, 0]));
+        assert!(search.spent() < 45.0, "{} of {} trials", search.spent(), space().points());
+        assert_eq!(seen.iter().filter(|point| point.value(0) == 3).count(), 1, "hopeless: {seen:?}");
+    }
+
+    #[test]
+    fn what_stands_beside_the_line_is_kept_where_it_is_best() {
+        let own_is_best = |trial: &Trial| if trial.point.value(1) == 9 { 10.0 } else { micros(trial) };
+        let found = drive(&mut Coordinate::new(space(), OWN), 1e9, own_is_best).unwrap();
+        assert_eq!(found.point.value(1), 9);
+    }
+
+    #[test]
+    fn dimensions_without_a_choice_are_no_obstacle() {
+        let space = Space::new(&[Dimension::named(2), Dimension::ordered_and_own(0), Dimension::ordered(1)]);
+        let mut search = Coordinate::new(space, Point::default());
+        drive(&mut search, 1e9, |trial| 5.0 - f64::from(trial.point.0[0]));
+        assert_eq!((search.spent(), search.best().unwrap().micros), (2.0, 4.0));
+    }
+}

@@ -1,0 +1,60 @@
+//! The words of `eval`.
+
+use std::path::PathBuf;
+
+use super::shared::ConstantsArgs;
+
+/// Words of `eval`.
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = concat!("\
+EXAMPLES
+    dynamiccl eval
+    dynamiccl eval --against nccl,oracle,coordinate --tiers 2 --clusters dgx_a100,dgx_h100
+    dynamiccl eval --policy mine.safetensors --csv cells.csv --markdown result.md
+    dynamiccl eval --policy mine.safetensors --against nccl --fail-below 1.02
+    dynamiccl eval --against nccl,oracle,bandit --workload stage2 --worlds 4
+
+", exit_codes!()))]
+pub struct EvalArgs {
+    /// Policy to judge, listed first
+    #[arg(long, value_name = "FILE")]
+    pub policy: Option<PathBuf>,
+    /// Tuners to judge, separated by commas: nccl, oracle, bayes, random, fixed:ALGO/PROTO[/CHANNELS], mraco,
+    /// coordinate, bandit and others that --help of tune names
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    #[arg(default_value = "nccl,oracle,bayes,mraco,coordinate,bandit,random")]
+    pub against: Vec<String>,
+    /// Tiers of the machines, separated by commas
+    #[arg(long, value_name = "TIERS", value_delimiter = ',', default_value = "1,2,3,4")]
+    #[arg(value_parser = clap::value_parser!(u8).range(0..=4))]
+    pub tiers: Vec<u8>,
+    /// Clusters by name or file, separated by commas [default: all that come with the program]
+    #[arg(long, value_name = "NAMES|FILES", value_delimiter = ',')]
+    pub clusters: Vec<String>,
+    /// Node counts, separated by commas; those for which a cluster has no graphs are left out
+    #[arg(long, value_name = "COUNTS", value_delimiter = ',', default_value = "1,2,8")]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..))]
+    pub nodes: Vec<u32>,
+    /// Calls to judge on: "cells" (every collective in every size), a curriculum whose jobs are drawn, or a
+    /// recorded job
+    #[arg(long, value_name = "cells|NAME|FILE", default_value = "cells")]
+    pub workload: String,
+    /// Worlds of each seed
+    #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub worlds: u32,
+    /// Independent repetitions; ± is over them
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=100))]
+    pub seeds: u32,
+    /// Write every cell of every tuner to this file
+    #[arg(long, value_name = "FILE")]
+    pub csv: Option<PathBuf>,
+    /// Write the table as Markdown to this file
+    #[arg(long, value_name = "FILE")]
+    pub markdown: Option<PathBuf>,
+    /// Answer no (exit code 1) where the first tuner's overall speed-up is below this
+    #[arg(long, value_name = "X")]
+    pub fail_below: Option<f64>,
+    /// Constants of the performance model
+    #[command(flatten)]
+    pub constants: ConstantsArgs,
+}

@@ -1,0 +1,139 @@
+//! The result of `eval` as text: one table over all tiers, and a verdict on every tuner.
+
+use std::fmt;
+
+use dynamiccl_env::evaluate::{Figures, MARKS, Place, Report, TunerReport};
+use dynamiccl_spec::Bytes;
+
+use super::report::Document;
+use crate::table::{Column, Table};
+
+/// Titles of the columns, of all tables.
+pub const TITLES: [&str; 14] = [
+    "tier",
+    "tuner",
+    "cells",
+    "speedup",
+    "±",
+    "regret",
+    "hold",
+    "worst",
+    "left",
+    "knobs",
+    "50",
+    "200",
+    "1000",
+    "worst cell",
+];
+/// Units below them.
+const UNITS: [&str; 14] = ["", "", "", "(x)", "", "(%)", "(%)", "(x)", "(%)", "", "", "", "", ""];
+/// What is printed where there is nothing.
+const NOTHING: &str = "-";
+
+impl fmt::Display for Document {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let report = &self.report;
+        writeln!(f, "# {}", heading(report))?;
+        writeln!(
+            f,
+            "# speedup: NCCL's own true time / the tuner's; regret: the tuner's / the oracle's - 1, with"
+        )?;
+        writeln!(
+            f,
+            "# feedback after 50 calls, and held without; left: calls left to NCCL; 50, 200, 1000: time"
+        )?;
+        writeln!(f, "# / NCCL's since a job began, trials included")?;
+        let columns: [Column; TITLES.len()] = std::array::from_fn(|at| {
+            let words = at == 1 || at + 1 == TITLES.len();
+            if words { Column::left(TITLES[at]) } else { Column::right(TITLES[at]).unit(UNITS[at]) }
+        });
+        let mut table = Table::new(columns);
+        rows(report).into_iter().for_each(|row| table.row(row));
+        write!(f, "#\n{table}")?;
+        for (at, tuner) in report.tuners.iter().enumerate() {
+            let margin = if at == 0 { "Summary" } else { "" };
+            writeln!(f, "{margin:7}  {}", verdict(tuner))?;
+        }
+        Ok(())
+    }
+}
+
+/// What was simulated.
+pub fn heading(report: &Report) -> String {
+    let Report { workload, seeds, worlds, episodes, .. } = report;
+    format!("simulated: {workload}, {seeds} seeds of {worlds} worlds, {episodes} episodes for each tuner")
+}
+
+/// One row per tier and tuner; then what is held out, then all tiers together.
+pub fn rows(report: &Report) -> Vec<[String; TITLES.len()]> {
+    let mut rows = Vec::new();
+    let tiers = report.tuners.first().map_or(&[][..], |tuner| &tuner.tiers);
+    for (at, tier) in tiers.iter().enumerate() {
+        let of_tier = |tuner: &TunerReport| tuner.tiers.get(at).map(|tier| tier.figures.clone());
+        rows.extend(group(report, &tier.tier.to_string(), of_tier));
+    }
+    rows.extend(group(report, "held out", |tuner| tuner.held_out.clone()));
+    rows.extend(group(report, "all", |tuner| tuner.overall.clone()));
+    rows
+}
+
+fn group(
+    report: &Report,
+    name: &str,
+    of: impl Fn(&TunerReport) -> Option<Figures>,
+) -> Vec<[String; TITLES.len()]> {
+    let row = |tuner: &TunerReport| Some(row(name, &tuner.name, &of(tuner)?));
+    report.tuners.iter().filter_map(row).collect()
+}
+
+fn row(group: &str, tuner: &str, figures: &Figures) -> [String; TITLES.len()] {
+    let [first, second, third] = MARKS.map(|mark| {
+        figures.cumulative.get(&mark).map_or_else(|| NOTHING.to_owned(), |ratio| format!("{ratio:.3}"))
+    });
+    [
+        group.to_owned(),
+        tuner.to_owned(),
+        figures.cells.to_string(),
+        format!("{:.3}", figures.speedup),
+        figures.speedup_std.map_or_else(|| NOTHING.to_owned(), |std| format!("{std:.3}")),
+        percent(figures.regret),
+        percent(figures.regret_hold),
+        format!("{:.3}", figures.worst_cell),
+        percent(figures.fallback_share),
+        figures.distinct_knobs.to_string(),
+        first,
+        second,
+        third,
+        place(&figures.worst_at),
+    ]
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.1}", share * 100.0)
+}
+
+/// Where a cell is, as people say it.
+pub fn place(place: &Place) -> String {
+    let Place { cluster, nodes, collective, bytes } = place;
+    format!("{collective} {} on {nodes} x {cluster}", Bytes(*bytes))
+}
+
+/// One line on a tuner.
+pub fn verdict(tuner: &TunerReport) -> String {
+    let Some(figures) = tuner.verdict() else { return format!("{}: no call was judged", tuner.name) };
+    let over = match (&tuner.overall, tuner.tiers.as_slice()) {
+        (None, _) => "held-out clusters".to_owned(),
+        (_, [only]) => format!("tier {}", only.tier),
+        (_, tiers) => {
+            let ends = [tiers.first(), tiers.last()].map(|tier| tier.map_or(0, |tier| tier.tier));
+            format!("tiers {} to {}", ends[0], ends[1])
+        }
+    };
+    format!(
+        "{}: {:.3}x NCCL over {over} (simulated), worst cell {:.3}x ({})",
+        tuner.name,
+        figures.speedup,
+        figures.worst_cell,
+        place(&figures.worst_at)
+    )
+}
