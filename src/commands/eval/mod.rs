@@ -1,6 +1,7 @@
 //! `eval`: how good tuners are, on the same calls in the same worlds.
 
 mod files;
+mod html;
 mod report;
 mod roster;
 mod text;
@@ -23,7 +24,7 @@ pub fn run(args: &EvalArgs, session: &Session) -> Result<Ending> {
     let plan = Plan::new(args)?;
     let files = Files::create(args)?;
     let report = plan.judge(session)?;
-    files.write(&report)?;
+    files.write(&report, session.seed)?;
     let first = report.tuners.first().and_then(|tuner| tuner.verdict()).map(|figures| figures.speedup);
     session.report("eval", &Document { report })?;
     let failed = args.fail_below.zip(first).is_some_and(|(least, speedup)| speedup < least);

@@ -4,12 +4,13 @@ use dynamiccl_env::evaluate::{Figures, Report};
 
 use super::colours::tuner_class;
 use super::svg::{Axis, Svg};
+use super::tables::groups;
 
 const BAR: f64 = 16.0;
 const HEIGHT: f64 = 180.0;
 const MARGIN: [f64; 2] = [40.0, 26.0];
 /// Regret above which a bar ends at the edge.
-const MOST: f64 = 0.6;
+const MOST: f64 = 0.3;
 
 /// All tiers side by side.
 pub fn plot(report: &Report) -> String {
@@ -35,27 +36,8 @@ pub fn plot(report: &Report) -> String {
     svg.finish("regret by tier")
 }
 
-/// The figures of every tuner, for each tier and for what is held out.
-fn groups(report: &Report) -> Vec<(String, Vec<Option<&Figures>>)> {
-    let mut tiers: Vec<u8> = report.tuners.iter().flat_map(|t| t.tiers.iter().map(|t| t.tier)).collect();
-    tiers.sort_unstable();
-    tiers.dedup();
-    let of_tier = |tier: u8| {
-        let figures = report.tuners.iter().map(|tuner| {
-            tuner.tiers.iter().find(|report| report.tier == tier).map(|report| &report.figures)
-        });
-        (format!("tier {tier}"), figures.collect())
-    };
-    let mut groups: Vec<_> = tiers.into_iter().map(of_tier).collect();
-    let held_out: Vec<_> = report.tuners.iter().map(|tuner| tuner.held_out.as_ref()).collect();
-    if held_out.iter().any(Option::is_some) {
-        groups.push(("held out".to_owned(), held_out));
-    }
-    groups
-}
-
 fn grid(svg: &mut Svg, y: &Axis, across: [f64; 2]) {
-    for percent in [0, 2, 5, 10, 20, 30, 40, 50, 60] {
+    for percent in [0, 5, 10, 15, 20, 25, 30] {
         let share = f64::from(percent) / 100.0;
         if share <= y.range[1] {
             let height = y.at(share);

@@ -6,13 +6,13 @@ use dynamiccl_spec::{Bytes, Collective};
 use super::colours::tuner_class;
 use super::svg::{Axis, Svg};
 
-const PLOT: [f64; 2] = [190.0, 120.0];
+const PLOT: [f64; 2] = [212.0, 140.0];
 const MARGIN: [f64; 2] = [34.0, 22.0];
-const GAP: f64 = 12.0;
+const GAP: f64 = 22.0;
 /// Lowest and highest speed-up that is drawn; what is beyond lies on the edge.
-const LIMITS: [f64; 2] = [0.5, 4.0];
+const LIMITS: [f64; 2] = [0.8, 4.0];
 /// Where lines are drawn across, if they are in sight.
-const TICKS: [f64; 9] = [0.5, 0.6, 0.75, 0.9, 1.0, 1.25, 1.5, 2.0, 3.0];
+const TICKS: [f64; 9] = [0.8, 0.9, 1.0, 1.1, 1.25, 1.5, 2.0, 3.0, 4.0];
 
 /// One row of plots for each tier.
 pub fn rows(report: &Report) -> Vec<(u8, String)> {
@@ -54,7 +54,8 @@ fn frame(svg: &mut Svg, collective: Collective, x: &Axis, y: &Axis, first: bool)
             svg.text([left - 4.0, height + 3.0], "tick end", &tick.to_string());
         }
     }
-    for octave in (x.range[0] as u32..=x.range[1] as u32).step_by(5) {
+    let [least, most] = x.range.map(|octave| octave as u32);
+    for octave in [least, (least + most) / 2, most] {
         let at = x.at(f64::from(octave));
         svg.text([at, bottom + 13.0], "tick middle", &Bytes(1 << octave).to_string());
     }

@@ -10,8 +10,23 @@ const CELL: [f64; 2] = [26.0, 13.0];
 const NAMES: f64 = 150.0;
 const TOP: f64 = 34.0;
 
-/// Somebody who chooses: a name, and what was chosen in a cell.
-type Chooser<'a> = (String, Box<dyn Fn(&'a CellReport) -> Option<&'a Chosen> + 'a>);
+/// Somebody who chooses.
+#[derive(Debug, Clone, Copy)]
+enum Who {
+    Nccl,
+    Oracle,
+    Tuner(usize),
+}
+
+impl Who {
+    fn chose(self, cell: &CellReport) -> Option<&Chosen> {
+        match self {
+            Who::Nccl => Some(&cell.own),
+            Who::Oracle => Some(&cell.best),
+            Who::Tuner(number) => cell.tuners.get(number)?.as_ref().map(|figures| &figures.chosen),
+        }
+    }
+}
 
 /// The maps of each collective.
 pub fn by_collective(report: &Report) -> Vec<(Collective, String)> {
@@ -28,14 +43,13 @@ fn maps(report: &Report, collective: Collective) -> String {
     let (machines, sizes) = (machines(&cells), sizes(&cells));
     let choosers = choosers(report);
     let map = sizes.len() as f64 * CELL[0] + CELL[0];
-    let (width, height) =
-        (NAMES + choosers.len() as f64 * map, TOP + machines.len() as f64 * CELL[1] + 6.0);
+    let (width, height) = (NAMES + choosers.len() as f64 * map, TOP + machines.len() as f64 * CELL[1] + 6.0);
     let mut svg = Svg::new(width, height);
     for (row, (tier, cluster, nodes)) in machines.iter().enumerate() {
         let y = TOP + (row as f64 + 0.8) * CELL[1];
         svg.text([NAMES - 6.0, y], "tick end", &format!("{cluster} ×{nodes}  t{tier}"));
     }
-    for (number, (name, chosen)) in choosers.iter().enumerate() {
+    for (number, &(name, who)) in choosers.iter().enumerate() {
         let left = NAMES + number as f64 * map;
         heading(&mut svg, left, name, &sizes);
         for cell in &cells {
@@ -43,7 +57,7 @@ fn maps(report: &Report, collective: Collective) -> String {
             let row = machines.binary_search(&machine).unwrap_or_default() as f64;
             let column = sizes.binary_search(&cell.place.bytes).unwrap_or_default() as f64;
             let corner = [left + column * CELL[0], TOP + row * CELL[1]];
-            if let Some(chosen) = chosen(cell) {
+            if let Some(chosen) = who.chose(cell) {
                 draw(&mut svg, corner, cell, chosen, name);
             }
         }
@@ -51,16 +65,11 @@ fn maps(report: &Report, collective: Collective) -> String {
     svg.finish(&format!("decisions for {collective}"))
 }
 
-fn choosers(report: &Report) -> Vec<Chooser<'_>> {
-    let mut choosers: Vec<Chooser<'_>> =
-        vec![("nccl".to_owned(), Box::new(|cell| Some(&cell.own))), ("oracle".to_owned(), Box::new(|cell| Some(&cell.best)))];
-    for (number, tuner) in report.tuners.iter().enumerate() {
-        if !matches!(tuner.name.as_str(), "nccl" | "oracle" | "random") {
-            let of = move |cell: &'_ CellReport| cell.tuners.get(number)?.as_ref().map(|figures| &figures.chosen);
-            choosers.push((tuner.name.clone(), Box::new(of)));
-        }
-    }
-    choosers
+/// NCCL, the oracle, and the tuners whose choice is neither theirs nor a throw of dice.
+fn choosers(report: &Report) -> Vec<(&str, Who)> {
+    let others = report.tuners.iter().enumerate().map(|(at, tuner)| (tuner.name.as_str(), Who::Tuner(at)));
+    let others = others.filter(|(name, _)| !matches!(*name, "nccl" | "oracle" | "random"));
+    [("nccl", Who::Nccl), ("oracle", Who::Oracle)].into_iter().chain(others).collect()
 }
 
 fn machines<'a>(cells: &[&'a CellReport]) -> Vec<(u8, &'a str, u32)> {

@@ -16,7 +16,8 @@ const STYLE: &str = include_str!("page.css");
 
 /// The page of a result.
 pub fn page(report: &Report, seed: u64) -> String {
-    let sections = [header(report, seed), summary(report), speeds(report), regrets(report), decisions(report)];
+    let sections =
+        [header(report, seed), summary(report), speeds(report), regrets(report), decisions(report)];
     format!(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width\">\n<title>DynamICCL evaluation</title>\n\
@@ -85,7 +86,9 @@ fn decisions(report: &Report) -> String {
 
 fn tuner_key(report: &Report) -> String {
     let names = report.tuners.iter().enumerate();
-    names.map(|(at, tuner)| key(&format!("bar {}", colours::tuner_class(&tuner.name, at)), &tuner.name)).collect()
+    names
+        .map(|(at, tuner)| key(&format!("bar {}", colours::tuner_class(&tuner.name, at)), &tuner.name))
+        .collect()
 }
 
 fn pair_key() -> String {

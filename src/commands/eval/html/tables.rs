@@ -1,51 +1,63 @@
 //! The figures as a table of the page.
 
-use dynamiccl_env::evaluate::{Figures, MARKS, Report};
+use dynamiccl_env::evaluate::{Figures, MARKS, Place, Report, TunerReport};
 use dynamiccl_spec::Bytes;
 
 use super::svg::escape;
 
-/// Every tuner at every tier.
+/// Every tuner at every tier; which cell is the worst shows under the mouse.
 pub fn summary(report: &Report) -> String {
     let since = MARKS.map(|mark| format!("<th>{mark} calls</th>")).concat();
     let mut rows = String::new();
-    for tuner in &report.tuners {
-        let tiers = tuner.tiers.iter().map(|tier| (format!("tier {}", tier.tier), &tier.figures));
-        let whole = tuner.overall.iter().map(|figures| ("all tiers".to_owned(), figures));
-        let held_out = tuner.held_out.iter().map(|figures| ("held out".to_owned(), figures));
-        for (at, (place, figures)) in tiers.chain(whole).chain(held_out).enumerate() {
-            let name = if at == 0 { escape(&tuner.name) } else { String::new() };
-            rows += &row(&name, &place, figures);
+    for (place, figures) in groups(report) {
+        let there = report.tuners.iter().zip(figures).filter_map(|(tuner, f)| Some((&tuner.name, f?)));
+        for (at, (name, figures)) in there.enumerate() {
+            let (place, class) = if at == 0 { (place.as_str(), " class=\"first\"") } else { ("", "") };
+            rows += &format!("<tr{class}><td>{place}</td>{}</tr>\n", cells(name, figures));
         }
     }
     format!(
-        "<table>\n<tr><th>tuner</th><th class=\"word\">where</th><th>cells</th><th>speed-up</th><th>regret</th>\
-         <th>hold</th><th>worst cell</th><th class=\"word\">which is</th><th>left to NCCL</th>{since}</tr>\n\
-         {rows}</table>\n"
+        "<table>\n<tr><th>where</th><th class=\"word\">tuner</th><th>cells</th><th>speed-up</th><th>regret</th>\
+         <th>hold</th><th>worst cell</th><th>left to NCCL</th>{since}</tr>\n{rows}</table>\n"
     )
 }
 
-fn row(name: &str, place: &str, figures: &Figures) -> String {
+fn cells(name: &str, figures: &Figures) -> String {
     let percent = |share: f64| format!("{:.1} %", 100.0 * share);
     let spread = figures.speedup_std.map_or(String::new(), |std| format!(" ± {std:.3}"));
-    let worst = &figures.worst_at;
+    let Place { cluster, nodes, collective, bytes } = &figures.worst_at;
+    let worst = format!("{collective} {} on {} × {}", Bytes(*bytes), nodes, escape(cluster));
     let since = MARKS.map(|mark| {
         let ratio = figures.cumulative.get(&mark).map_or(String::new(), |ratio| format!("{ratio:.3}"));
         format!("<td>{ratio}</td>")
     });
     format!(
-        "<tr><td>{name}</td><td class=\"word\">{place}</td><td>{}</td><td>{:.3}{spread}</td><td>{}</td><td>{}</td>\
-         <td>{:.3}</td><td class=\"word\">{} {} on {} ×{}</td><td>{}</td>{}</tr>\n",
+        "<td class=\"word\">{}</td><td>{}</td><td>{:.3}{spread}</td><td>{}</td><td>{}</td>\
+         <td title=\"{worst}\">{:.3}</td><td>{}</td>{}",
+        escape(name),
         figures.cells,
         figures.speedup,
         percent(figures.regret),
         percent(figures.regret_hold),
         figures.worst_cell,
-        worst.collective,
-        Bytes(worst.bytes),
-        escape(&worst.cluster),
-        worst.nodes,
         percent(figures.fallback_share),
         since.concat()
     )
+}
+
+/// The figures of every tuner, for each tier, all of them together, and what is held out.
+pub fn groups(report: &Report) -> Vec<(String, Vec<Option<&Figures>>)> {
+    let mut tiers: Vec<u8> = report.tuners.iter().flat_map(|t| t.tiers.iter().map(|t| t.tier)).collect();
+    tiers.sort_unstable();
+    tiers.dedup();
+    let of_tier = |tier: u8| {
+        let found = |tuner: &'_ TunerReport| tuner.tiers.iter().position(|report| report.tier == tier);
+        let figures = report.tuners.iter().map(|tuner| found(tuner).map(|at| &tuner.tiers[at].figures));
+        (format!("tier {tier}"), figures.collect())
+    };
+    let mut groups: Vec<(String, Vec<Option<&Figures>>)> = tiers.into_iter().map(of_tier).collect();
+    groups.push(("all tiers".to_owned(), report.tuners.iter().map(|t| t.overall.as_ref()).collect()));
+    groups.push(("held out".to_owned(), report.tuners.iter().map(|t| t.held_out.as_ref()).collect()));
+    groups.retain(|(_, figures)| figures.iter().any(Option::is_some));
+    groups
 }
