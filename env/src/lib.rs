@@ -19,6 +19,7 @@ pub mod measure;
 mod memory;
 pub mod model;
 pub mod nccl;
+pub mod question;
 pub mod reward;
 pub mod sim;
 pub mod sim_env;

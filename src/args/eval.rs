@@ -31,8 +31,8 @@ pub struct EvalArgs {
     /// Clusters by name or file, separated by commas [default: all that come with the program]
     #[arg(long, value_name = "NAMES|FILES", value_delimiter = ',')]
     pub clusters: Vec<String>,
-    /// Node counts, separated by commas; those for which a cluster has no graphs are left out
-    #[arg(long, value_name = "COUNTS", value_delimiter = ',', default_value = "1,2,8")]
+    /// Node counts, separated by commas; those for which a cluster has no graphs are left out [default: 1,2,8]
+    #[arg(long, value_name = "COUNTS", value_delimiter = ',')]
     #[arg(value_parser = clap::value_parser!(u32).range(1..))]
     pub nodes: Vec<u32>,
     /// Calls to judge on: "cells" (every collective in every size), a curriculum whose jobs are drawn, or a

@@ -19,6 +19,7 @@ mod check_env;
 mod eval;
 mod shared;
 mod simulate;
+mod tune;
 mod validate;
 
 use std::num::ParseIntError;
@@ -31,6 +32,7 @@ pub use check_env::{CheckEnvArgs, EnvKind};
 pub use eval::EvalArgs;
 pub use shared::MachineArgs;
 pub use simulate::SimulateArgs;
+pub use tune::{Method, SpaceKind, TuneArgs};
 pub use validate::ValidateArgs;
 
 /// Learns NCCL's per-call knobs in a simulator and loads them into unmodified jobs
@@ -104,6 +106,8 @@ pub enum Command {
     Validate(ValidateArgs),
     /// Fit a cluster to the nccl-tests logs of a machine
     Calibrate(CalibrateArgs),
+    /// Search the best settings of calls by trying them
+    Tune(TuneArgs),
     /// Hold an environment to every rule of the contract
     CheckEnv(CheckEnvArgs),
     /// Judge tuners against NCCL's own choice and the best there is
@@ -157,7 +161,7 @@ mod tests {
     fn every_example_can_be_typed() {
         let mut command = Args::command();
         assert_commands_parse("dynamiccl ", &command.render_long_help().to_string());
-        for name in ["simulate", "validate", "calibrate", "check-env", "eval"] {
+        for name in ["simulate", "validate", "calibrate", "tune", "check-env", "eval"] {
             let help = command.find_subcommand_mut(name).expect(name).render_long_help();
             assert_commands_parse("dynamiccl ", &help.to_string());
         }

@@ -7,6 +7,7 @@ mod check_env;
 mod eval;
 mod machine;
 mod simulate;
+mod tune;
 mod validate;
 
 use anyhow::Result;
@@ -22,6 +23,7 @@ pub fn run(args: &Args) -> Result<Ending> {
         Command::Simulate(args) => simulate::run(args, &session),
         Command::Validate(args) => validate::run(args, &session),
         Command::Calibrate(args) => calibrate::run(args, &session),
+        Command::Tune(args) => tune::run(args, &session),
         Command::CheckEnv(args) => check_env::run(args, &session),
         Command::Eval(args) => eval::run(args, &session),
         Command::Bench => bench::run(&session),

@@ -16,11 +16,13 @@ macro_rules! built_in {
 }
 
 /// Names and texts of the built-in clusters.
-const BUILT_IN: [(&str, &str); 31] = [
+const BUILT_IN: [(&str, &str); 33] = [
     built_in!("a100_4gpu"),
     built_in!("a100_4nic200"),
     built_in!("a100_8_tcp100g"),
     built_in!("a100_8_tcp25g"),
+    built_in!("a40_8_nvlink"),
+    built_in!("a40_8_pcie"),
     built_in!("aws_p4d"),
     built_in!("aws_p5"),
     built_in!("aws_p5en"),

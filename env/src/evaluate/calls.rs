@@ -3,39 +3,10 @@
 //! The loop knows neither tables of cells nor running jobs: it asks for the next question, hands out
 //! trials, runs what was chosen and tells the judge.
 
-use std::sync::Arc;
-
-use dynamiccl_spec::features::{CallContext, Encoder, PastCall};
-use dynamiccl_spec::{Decision, Gated, Knobs, Measured, Query, Reason, Tuner};
+use dynamiccl_spec::{Decision, Knobs, Measured, Query, Reason, Tuner};
 
 use super::judge::Judge;
-
-/// A call that wants knobs.
-#[derive(Debug, Clone)]
-pub struct Question {
-    /// The communicator.
-    pub communicator: u32,
-    /// Its ranks.
-    pub ranks: u32,
-    /// Its nodes.
-    pub nodes: u32,
-    /// What is known of the job.
-    pub encoder: Arc<Encoder>,
-    /// The call.
-    pub call: CallContext,
-    /// What may be chosen.
-    pub gated: Gated,
-    /// The call before.
-    pub past: PastCall,
-}
-
-impl Question {
-    /// The same in a tuner's words.
-    pub fn query(&self) -> Query<'_> {
-        let Question { communicator, ranks, nodes, ref encoder, ref call, ref gated, ref past } = *self;
-        Query { communicator, ranks, nodes, encoder, call, gated, past }
-    }
-}
+use crate::question::Question;
 
 /// A true time, and its logarithm.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -8,6 +8,7 @@ mod calls;
 mod cells;
 mod entrant;
 mod gathered;
+mod jobs;
 mod judge;
 mod machines;
 mod report;
@@ -15,8 +16,9 @@ mod spread;
 mod summary;
 
 use crate::cluster::ClusterError;
-use crate::gym::seed_of;
+use crate::gym::{EnvError, seed_of};
 use crate::model::ConstantsFile;
+use crate::sim_env::SimEnv;
 use crate::world::World;
 pub use entrant::{Entrant, Make, Player};
 use gathered::Gathered;
@@ -41,9 +43,9 @@ pub struct Evaluation<'a> {
 }
 
 impl Evaluation<'_> {
-    /// Steps that [`Evaluation::cells`] reports.
-    pub fn steps(&self, machines: &[Machine]) -> u64 {
-        machines.len() as u64 * u64::from(self.seeds) * u64::from(self.worlds)
+    /// Steps that are reported, on this many machines; jobs count as one.
+    pub fn steps(&self, machines: usize) -> u64 {
+        machines as u64 * u64::from(self.seeds) * u64::from(self.worlds)
     }
 
     /// Judges entrants on every cell of these machines. `step` hears of each world on each machine, and its
@@ -62,6 +64,30 @@ impl Evaluation<'_> {
         })?;
         let per_machine = u64::from(self.seeds) * u64::from(self.worlds) * cells::EPISODES as u64;
         Ok(self.report("cells", entrants, &gathered, machines.len() as u64 * per_machine))
+    }
+
+    /// Judges entrants on jobs of this environment, as many as there are worlds, at these tiers. `step` hears
+    /// of each job, and its error ends the work. `bayes` has no meaning here and is refused.
+    pub fn jobs<E: Send + From<EnvError>>(
+        &self,
+        workload: &str,
+        make: impl Fn() -> SimEnv + Sync,
+        tiers: &[u8],
+        entrants: &[Entrant],
+        step: impl Fn() -> Result<(), E> + Sync,
+    ) -> Result<Report, E> {
+        let seeds = self.seeds as usize;
+        let pieces: Vec<usize> = (0..seeds * self.worlds as usize).collect();
+        let parts = spread::spread(self.threads, &pieces, |&piece| {
+            let at = piece / self.worlds as usize;
+            // Jobs are drawn from this seed, and their worlds are kept ones whatever it is.
+            let (job, tuner) = (seed_of(!self.seed, piece), seed_of(self.seed, at));
+            let part = jobs::judge(&make, entrants, (at, seeds), job, tuner)?;
+            step().map(|()| part)
+        })?;
+        let mut gathered = Gathered::join(parts);
+        gathered.keep(|tier| tiers.contains(&tier));
+        Ok(self.report(workload, entrants, &[gathered], pieces.len() as u64))
     }
 
     /// The worlds of each seed; no training ever meets one of them.

@@ -12,7 +12,6 @@ use crate::cluster::ClusterError;
 use crate::curriculum::{Dynamics, Regime};
 use crate::job::Job;
 use crate::memory::Memory;
-use crate::model::ConstantsFile;
 use crate::model::constants::Compute;
 use crate::reward::Weights;
 use crate::sim::Setting;
@@ -41,6 +40,8 @@ pub(super) struct Episode {
     pub(super) lines: Lines,
     /// Inside nodes, and across the network.
     pub(super) weather: [WeatherState; 2],
+    /// The luck of trials beside the job's calls.
+    pub(super) aside: Option<Box<[WeatherState; 2]>>,
     /// µs for which each weather has not been looked at.
     pub(super) lag: [f64; 2],
     pub(super) schedule: Schedule,
@@ -80,16 +81,10 @@ pub(super) struct Ended {
 }
 
 impl Episode {
-    pub fn new(
-        job: Job,
-        rules: Rules,
-        constants: &ConstantsFile,
-        mut rng: ChaCha8Rng,
-    ) -> Result<Episode, ClusterError> {
-        let world = World::draw(constants, job.world);
+    pub fn new(job: Job, rules: Rules, world: &World, mut rng: ChaCha8Rng) -> Result<Episode, ClusterError> {
         let schedule = Schedule::new(&job, &mut rng);
         let workload = job.workload();
-        let lines = lines::of_job(&job, &workload, &world)?;
+        let lines = lines::of_job(&job, &workload, world)?;
         let mut around = climate(job.setting.environment);
         let Dynamics { load, jitter, drift, .. } = rules.dynamics;
         around = Climate {
@@ -112,6 +107,7 @@ impl Episode {
             workload,
             lines,
             weather,
+            aside: None,
             lag: [0.0; 2],
             schedule,
             congestion: Congestion::default(),

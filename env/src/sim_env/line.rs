@@ -1,5 +1,7 @@
 //! One communicator of a running job: what NCCL would do on it and what that takes.
 
+use std::sync::Arc;
+
 use dynamiccl_spec::features::{CONTEXT_WIDTH, CallContext, Encoder};
 use dynamiccl_spec::{Collective, CostTable, Gate, Gated, Gates, JobContext, Knobs, Path, Role, Workload};
 
@@ -32,7 +34,7 @@ pub(super) struct Line {
     group: Option<Group>,
     place: Placement,
     context: JobContext,
-    encoder: Encoder,
+    encoder: Arc<Encoder>,
     /// The last question and its context: jobs ask the same one over and over.
     asked: Option<Question>,
     written: Box<[f32; CONTEXT_WIDTH]>,
@@ -58,6 +60,14 @@ pub(super) struct Question {
     pub gated: Gated,
     /// What would happen without a policy; none where NCCL tunes nothing.
     pub own: Option<(Knobs, Realised)>,
+}
+
+impl Question {
+    /// The call as an encoder sees it.
+    pub fn call(&self) -> CallContext {
+        let Question { collective, bytes, pipelined, table, gated, .. } = *self;
+        CallContext { collective, bytes, pipelined, table, pairs: gated.mask.pairs() }
+    }
 }
 
 impl Line {
@@ -99,7 +109,7 @@ impl Line {
             gates,
             group,
             place,
-            encoder: Encoder::new(&context),
+            encoder: Arc::new(Encoder::new(&context)),
             context,
             asked: None,
             written: Box::new([0.0; CONTEXT_WIDTH]),
@@ -133,10 +143,10 @@ impl Line {
             let knobs = Knobs { path, pair: Some(pair), ..Knobs::OWN };
             Some((knobs, communicator.realise(collective, bytes, &table, &knobs)?))
         });
-        let call = CallContext { collective, bytes, pipelined, table, pairs: gated.mask.pairs() };
-        self.encoder.context(&call, &mut self.written);
+        let question = Question { collective, bytes, pipelined, table, gated, own };
+        self.encoder.context(&question.call(), &mut self.written);
         self.own = None;
-        *self.asked.insert(Question { collective, bytes, pipelined, table, gated, own })
+        *self.asked.insert(question)
     }
 
     /// Sets what the policy is told of a call; `anew` where the job itself has changed.
@@ -150,9 +160,19 @@ impl Line {
         let scheduler = &mut self.context.scheduler;
         if anew || (scheduler.priority, scheduler.role) != (priority, role) {
             (scheduler.priority, scheduler.role) = (priority, role);
-            self.encoder = Encoder::new(&self.context);
+            self.encoder = Arc::new(Encoder::new(&self.context));
             self.asked = None;
         }
+    }
+
+    /// What is known of the job here.
+    pub fn encoder(&self) -> &Arc<Encoder> {
+        &self.encoder
+    }
+
+    /// Its nodes and ranks.
+    pub fn size(&self) -> (u32, u32) {
+        (self.place.nodes, self.place.nodes * self.place.ranks_per_node)
     }
 
     /// The context of the last question.

@@ -16,16 +16,19 @@ mod view;
 
 use std::sync::Arc;
 
-use dynamiccl_spec::Choice;
+use dynamiccl_spec::{Choice, Knobs};
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
 
+use crate::cluster::Cluster;
 use crate::curriculum::Stage;
 use crate::gym::{Action, Env, EnvError, FeatureSpace, Observation, Spaces, Transition};
 use crate::job::Job;
 use crate::model::ConstantsFile;
+use crate::question::Question;
 use crate::sim::Setting;
+use crate::world::World;
 use crate::world::draw::uniform;
 use episode::{Episode, Rules};
 pub use info::{Advice, CallReport, SimInfo};
@@ -50,6 +53,10 @@ pub struct SimEnv {
     spaces: Arc<Spaces>,
     jobs: Jobs,
     constants: Arc<ConstantsFile>,
+    /// Whether worlds are those that are kept for evaluation.
+    kept: bool,
+    /// Whether nobody is told what came of a call, whatever the job says.
+    untold: bool,
     rng: Option<ChaCha8Rng>,
     episode: Option<Episode>,
 }
@@ -88,7 +95,39 @@ impl SimEnv {
     fn over(jobs: Jobs, constants: Arc<ConstantsFile>, id: &str) -> Self {
         let privileged = PRIVILEGED.iter().map(|(name, low)| FeatureSpace::scalar(name, *low));
         let spaces = Arc::new(Spaces::of_knobs(id, privileged.collect()));
-        SimEnv { spaces, jobs, constants, rng: None, episode: None }
+        SimEnv { spaces, jobs, constants, kept: false, untold: false, rng: None, episode: None }
+    }
+
+    /// The same jobs in worlds that are kept for evaluation: none of them is one that training meets.
+    pub fn kept(self) -> Self {
+        SimEnv { kept: true, ..self }
+    }
+
+    /// The same jobs without feedback.
+    pub fn untold(self) -> Self {
+        SimEnv { untold: true, ..self }
+    }
+
+    /// The cluster of the job, and its nodes; none before the first reset and after the last call.
+    pub fn machine(&self) -> Option<(&Arc<Cluster>, u32)> {
+        self.episode.as_ref().map(|episode| (&episode.job.cluster, episode.job.nodes))
+    }
+
+    /// The call that is observed now, as a tuner is asked about it; none where NCCL tunes nothing or the job
+    /// is done.
+    pub fn question(&self) -> Option<Question> {
+        self.episode.as_ref().and_then(Episode::question)
+    }
+
+    /// Runs the call that is observed now with other knobs, beside the job: the setting with its true time,
+    /// and what it took. Nothing where the knobs are not legal.
+    pub fn attempt(&mut self, knobs: &Knobs) -> Option<(Setting, f64)> {
+        self.episode.as_mut().and_then(|episode| episode.attempt(*knobs))
+    }
+
+    /// Whether all ranks were told what came of the last call.
+    pub fn told(&self) -> bool {
+        self.episode.as_ref().is_some_and(|episode| episode.memory.past.feedback.is_some())
     }
 
     /// Every legal setting of the call that is observed now, with its true time in the exogenous state;
@@ -100,7 +139,7 @@ impl SimEnv {
     fn begin(&mut self) -> Result<Episode, EnvError> {
         let rng = self.rng.as_mut().ok_or(EnvError::NoEpisode("the first reset needs a seed"))?;
         let backend = |error: &dyn std::fmt::Display| EnvError::Backend(error.to_string());
-        let (job, rules) = match &self.jobs {
+        let (mut job, rules) = match &self.jobs {
             Jobs::Drawn(stages) => {
                 let stage = replayed(&stages[rng.random_range(0..stages.len())], rng);
                 (Job::draw(stage, rng).map_err(|error| backend(&error))?, rules(stage))
@@ -108,7 +147,12 @@ impl SimEnv {
             Jobs::Fixed(job, rules) => (Job { world: rng.random(), ..(**job).clone() }, (**rules).clone()),
         };
         let events = ChaCha8Rng::seed_from_u64(rng.random());
-        Episode::new(job, rules, &self.constants, events).map_err(|error| backend(&error))
+        if self.untold {
+            job.feedback_every = None;
+        }
+        let draw = if self.kept { World::keep } else { World::draw };
+        let world = draw(&self.constants, job.world);
+        Episode::new(job, rules, &world, events).map_err(|error| backend(&error))
     }
 }
 

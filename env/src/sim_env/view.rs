@@ -1,14 +1,17 @@
 //! Looking at the next call: what a policy sees, what only a critic may, and what every setting takes.
 
-use dynamiccl_spec::Mask;
+use std::sync::Arc;
+
 use dynamiccl_spec::features::Encoder;
 use dynamiccl_spec::math::ln;
+use dynamiccl_spec::{Choice, Gated, Knobs, Mask};
 
 use super::PRIVILEGED;
 use super::episode::{Episode, Pending};
 use crate::gym::Observation;
+use crate::question::Question;
 use crate::sim::{Setting, knobs_in};
-use crate::world::Conditions;
+use crate::world::{Conditions, WeatherState};
 
 impl Episode {
     /// Writes what is seen before the next call; nothing where the job is done.
@@ -26,6 +29,40 @@ impl Episode {
         Encoder::history(&self.memory.past, history);
         into.privileged.copy_from_slice(&self.privileged(pending));
         (into.mask, into.decides) = (pending.mask.all_bits(), pending.mask.decides());
+    }
+
+    /// The next call as a tuner is asked about it; none where the job is done or NCCL tunes nothing.
+    pub fn question(&self) -> Option<Question> {
+        let pending = self.pending.as_ref().filter(|pending| pending.own.is_some())?;
+        let at = &self.lines.all[pending.line];
+        let (nodes, ranks) = at.size();
+        Some(Question {
+            communicator: pending.line as u32,
+            ranks,
+            nodes,
+            encoder: Arc::clone(at.encoder()),
+            call: pending.question.call(),
+            gated: Gated { mask: pending.mask, ..pending.question.gated },
+            past: self.memory.past,
+        })
+    }
+
+    /// Runs the next call with other knobs, beside the job: the setting with its true time, and what it took.
+    /// Nothing where the knobs are not legal.
+    pub fn attempt(&mut self, mut knobs: Knobs) -> Option<(Setting, f64)> {
+        let Episode { pending, weather, aside, lines, threads, .. } = self;
+        let pending = pending.as_ref()?;
+        let own = pending.own.filter(|_| pending.mask.decides())?;
+        if pending.mask.refuses(&Choice::of(&knobs, own.realised.pair)).is_some() {
+            return None;
+        }
+        knobs.threads = threads.unwrap_or(knobs.threads);
+        let at = &lines.all[pending.line];
+        let mut setting = at.setting(&pending.question, knobs, at.met())?;
+        setting.micros += pending.conditions.stall;
+        let aside = aside.get_or_insert_with(|| Box::new(weather.each_ref().map(WeatherState::aside)));
+        let luck = aside[usize::from(at.crosses)].luck();
+        Some((setting, at.measured(&pending.question, &setting, &luck)))
     }
 
     fn privileged(&self, pending: &Pending) -> [f32; PRIVILEGED.len()] {

@@ -15,6 +15,8 @@ const SECOND: f64 = 1e6;
 const HOUR: f64 = 3600.0 * SECOND;
 /// µs after which drift moves.
 const DRIFT_STEP: f64 = 0.01 * SECOND;
+/// A bit that no stream of a world has.
+const ASIDE: u64 = 1 << 62;
 /// The most of a network that others take.
 const MOST_LOAD: f64 = 0.9;
 
@@ -115,6 +117,13 @@ impl WeatherState {
         self.constants.drift *= climate.drift;
         self.conditions.load = (self.conditions.load * climate.load).min(MOST_LOAD);
         self
+    }
+
+    /// The same weather with random numbers of its own: what is drawn from it changes nothing here.
+    pub fn aside(&self) -> Self {
+        let mut aside = self.clone();
+        aside.rng.set_stream(self.rng.get_stream() ^ ASIDE);
+        aside
     }
 
     /// A rank begins to straggle now.

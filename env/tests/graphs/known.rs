@@ -35,6 +35,7 @@ fn hardware(name: &str) -> Option<Hardware> {
     let a100 = |gpus| Hardware::new(80, gpus).on_nvswitch(12);
     let h100 = |gpus| Hardware::new(90, gpus).on_nvswitch(18);
     let b200 = |gpus| Hardware::new(100, gpus).on_nvswitch(18);
+    let a40 = Hardware { gpus_per_switch: 4, ..Hardware::new(86, 8) };
     let l40s = Hardware { gpus_per_switch: 4, ..Hardware::new(89, 8) };
     Some(match name {
         "dgx1_v100" => {
@@ -59,6 +60,8 @@ fn hardware(name: &str) -> Option<Hardware> {
             Hardware { nvlink: NvFabric::Mesh, ..on_grace(h100(4).with_nics(4, 200.0), 4, 447.12) }
         }
         "nvsw64_h100" | "tier1" => Hardware { hosts: 8, ..h100(8) },
+        "a40_8_nvlink" => Hardware { nvlink: NvFabric::Pairs, nvlink_rate: 48.0, ..a40 }.with_nics(2, 400.0),
+        "a40_8_pcie" => a40.with_nics(1, 100.0),
         "l40s_8pcie" => l40s.with_nics(2, 200.0),
         "rtx4090_8pcie" => Hardware {
             gpus_per_switch: 0,

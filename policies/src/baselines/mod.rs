@@ -10,5 +10,13 @@ pub use fixed::Fixed;
 pub use nccl::Nccl;
 pub use random::Uniform;
 
+use crate::roster::Entry;
+
+/// Those that need nothing but a seed.
+pub const ROSTER: &[Entry] = &[
+    Entry { name: "nccl", make: |_| Box::new(Nccl) },
+    Entry { name: "random", make: |seed| Box::new(Uniform::new(seed)) },
+];
+
 #[cfg(test)]
 mod tests;

@@ -139,8 +139,9 @@ impl Mraco {
             return;
         }
         match self.elite() {
-            Some(elite) => self.stage = Stage::Elite(elite.point),
-            None => self.end_bracket(),
+            // One that has just been profiled in full needs no other time.
+            Some(elite) if !self.race.contains(&elite.point) => self.stage = Stage::Elite(elite.point),
+            _ => self.end_bracket(),
         }
     }
 

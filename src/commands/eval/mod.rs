@@ -5,11 +5,13 @@ mod html;
 mod report;
 mod roster;
 mod text;
+mod workload;
 
+use std::sync::Arc;
 use std::thread;
 
-use anyhow::{Result, bail, ensure};
-use dynamiccl_env::evaluate::{Entrant, Evaluation, Machine, Report};
+use anyhow::{Context, Error, Result, ensure};
+use dynamiccl_env::evaluate::{Entrant, Evaluation, Player, Report};
 use dynamiccl_env::headroom::sizes;
 use dynamiccl_env::model::ConstantsFile;
 
@@ -18,6 +20,7 @@ use crate::exit::Ending;
 use crate::session::Session;
 use files::Files;
 use report::Document;
+use workload::Workload;
 
 /// Makes the plan and carries it out.
 pub fn run(args: &EvalArgs, session: &Session) -> Result<Ending> {
@@ -31,28 +34,27 @@ pub fn run(args: &EvalArgs, session: &Session) -> Result<Ending> {
     Ok(if failed { Ending::No } else { Ending::Done })
 }
 
-/// What is judged, and where.
+/// Who is judged, and on what.
 struct Plan<'a> {
     args: &'a EvalArgs,
     entrants: Vec<Entrant>,
-    machines: Vec<Machine>,
-    constants: ConstantsFile,
+    workload: Workload,
+    constants: Arc<ConstantsFile>,
 }
 
 impl<'a> Plan<'a> {
     fn new(args: &'a EvalArgs) -> Result<Self> {
         let entrants = roster::entrants(args)?;
         ensure!(!entrants.is_empty(), "nobody to judge; name tuners with --against, or give a --policy");
-        let machines = Machine::list(&args.clusters, &args.nodes, &args.tiers)?;
-        let constants = ConstantsFile::load(&args.constants.constants)?;
-        if machines.is_empty() {
-            bail!(
-                "no machine is left: of these clusters none has graphs for --nodes {} at --tiers {}; name others",
-                joined(&args.nodes),
-                joined(&args.tiers)
-            );
-        }
-        Ok(Plan { args, entrants, machines, constants })
+        let workload = Workload::new(args)?;
+        let needs_cells = entrants.iter().any(|entrant| matches!(entrant.player, Player::Bayes));
+        ensure!(
+            !needs_cells || matches!(workload, Workload::Cells(_)),
+            "--against bayes: it is the best of fixed knobs in each cell, and --workload {} has none; leave it out",
+            args.workload
+        );
+        let constants = Arc::new(ConstantsFile::load(&args.constants.constants)?);
+        Ok(Plan { args, entrants, workload, constants })
     }
 
     fn judge(&self, session: &Session) -> Result<Report> {
@@ -63,9 +65,16 @@ impl<'a> Plan<'a> {
             threads: thread::available_parallelism().map_or(1, |cores| cores.get()),
             constants: &self.constants,
         };
-        let progress = session.progress("eval", evaluation.steps(&self.machines));
-        let step = || progress.advance(1).map_err(anyhow::Error::from);
-        evaluation.cells(&self.machines, &sizes(), &self.entrants, step)
+        let grounds = if let Workload::Cells(machines) = &self.workload { machines.len() } else { 1 };
+        let progress = session.progress("eval", evaluation.steps(grounds));
+        let step = || progress.advance(1).map_err(Error::from);
+        if let Workload::Cells(machines) = &self.workload {
+            return evaluation.cells(machines, &sizes(), &self.entrants, step);
+        }
+        let make = || self.workload.env(&self.constants).expect("every workload but cells has jobs");
+        let (name, tiers) = (&self.args.workload, &self.args.tiers);
+        let judged = evaluation.jobs(name, make, tiers, &self.entrants, step);
+        judged.with_context(|| format!("--workload {name}"))
     }
 }
 

@@ -6,9 +6,10 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, anyhow, ensure};
 use dynamiccl_env::evaluate::Entrant;
-use dynamiccl_policies::baselines::{Fixed, Nccl, Uniform};
+use dynamiccl_policies::baselines::Fixed;
 use dynamiccl_policies::frozen::Frozen;
 use dynamiccl_policies::policy::{Policy, PolicyTuner};
+use dynamiccl_policies::roster::{self, Entry};
 use dynamiccl_spec::words::look_up;
 use dynamiccl_spec::{Algorithm, ChannelChoice, Knobs, Pair, Protocol};
 
@@ -19,17 +20,16 @@ const REFRESH: NonZeroUsize = NonZeroUsize::new(16).expect("not 0");
 /// What begins the name of fixed knobs.
 const FIXED: &str = "fixed:";
 
-/// Tuners that need no more than their name.
+/// Those that know the truth, which no tuner does.
+const ORACLES: [(&str, Known); 2] =
+    [("oracle", Known::Truth(Entrant::oracle)), ("bayes", Known::Truth(Entrant::bayes))];
+
+/// Whom a name stands for.
 #[derive(Debug, Clone, Copy)]
 enum Known {
-    Nccl,
-    Oracle,
-    Bayes,
-    Random,
+    Truth(fn() -> Entrant),
+    Tuner(&'static Entry),
 }
-
-const KNOWN: [(&str, Known); 4] =
-    [("nccl", Known::Nccl), ("oracle", Known::Oracle), ("bayes", Known::Bayes), ("random", Known::Random)];
 
 /// All that are judged: the policy first, then the others in the order in which they were named.
 pub fn entrants(args: &EvalArgs) -> Result<Vec<Entrant>> {
@@ -49,13 +49,12 @@ fn entrant(name: &str) -> Result<Entrant> {
         let knobs = fixed(words).with_context(|| format!("--against {name}"))?;
         return Ok(Entrant::tuner(name, move |_| Box::new(Fixed::new(knobs))));
     }
-    let known = look_up("tuner", name, &KNOWN).map_err(|unknown| anyhow!("--against: {unknown}"))?;
-    Ok(match known {
-        Known::Nccl => Entrant::tuner("nccl", |_| Box::new(Nccl)),
-        Known::Oracle => Entrant::oracle(),
-        Known::Bayes => Entrant::bayes(),
-        Known::Random => Entrant::tuner("random", |seed| Box::new(Uniform::new(seed))),
-    })
+    let tuners = roster::entries().map(|entry| (entry.name, Known::Tuner(entry)));
+    let known: Vec<_> = ORACLES.into_iter().chain(tuners).collect();
+    match look_up("tuner", name, &known).map_err(|unknown| anyhow!("--against: {unknown}"))? {
+        Known::Truth(make) => Ok(make()),
+        Known::Tuner(entry) => Ok(Entrant::tuner(entry.name, entry.make)),
+    }
 }
 
 /// Knobs as `ring/simple` or `ring/simple/8`.

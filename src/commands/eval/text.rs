@@ -72,7 +72,7 @@ pub fn rows(report: &Report) -> Vec<[String; TITLES.len()]> {
         let of_tier = |tuner: &TunerReport| tuner.tiers.get(at).map(|tier| tier.figures.clone());
         rows.extend(group(report, &tier.tier.to_string(), of_tier));
     }
-    rows.extend(group(report, "held out", |tuner| tuner.held_out.clone()));
+    rows.extend(group(report, "held-out", |tuner| tuner.held_out.clone()));
     rows.extend(group(report, "all", |tuner| tuner.overall.clone()));
     rows
 }

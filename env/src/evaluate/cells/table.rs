@@ -7,9 +7,10 @@ use dynamiccl_spec::{Choice, Collective, Head, Knobs, Tuner};
 
 use super::episode::{Drawn, Episode, segment};
 use super::options::{Ground, Options};
-use crate::evaluate::calls::{Calls, Outcome, Question, Trial};
+use crate::evaluate::calls::{Calls, Outcome, Trial};
 use crate::evaluate::judge::{Judge, Tally};
 use crate::memory::{Finished, Memory};
+use crate::question::Question;
 use crate::trigger::Key;
 
 /// One tuner's way through an episode.

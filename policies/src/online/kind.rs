@@ -1,0 +1,138 @@
+//! One kind of call under search: its trials spread over the job's own calls, then its lookup table.
+
+use dynamiccl_spec::{Knobs, Query};
+
+use super::method::{MOST_CALLS, Method};
+use super::recent::Recent;
+use crate::search::{Point, Search};
+use crate::settings::OwnSettings;
+
+/// Decisions without an answer after which the best known setting is used: nobody may be measuring.
+const PATIENCE: u32 = 64;
+
+/// The state of one kind of call.
+pub struct Kind {
+    settings: OwnSettings,
+    /// None when it is over: what it needed is given back.
+    search: Option<Box<dyn Search>>,
+    trial: Option<Running>,
+    recent: Recent,
+    best: Knobs,
+    /// Decisions since the last answer.
+    unanswered: u32,
+}
+
+/// A trial under way.
+struct Running {
+    knobs: Knobs,
+    wanted: usize,
+    times: [f64; MOST_CALLS],
+    got: usize,
+}
+
+/// What to run, and whether it is a trial of something not believed best.
+pub struct Next {
+    /// The knobs.
+    pub knobs: Knobs,
+    /// Whether they are tried to learn about them.
+    pub exploratory: bool,
+}
+
+impl Kind {
+    /// A search for the kind of the call that is asked about; nothing where there is nothing to search.
+    pub fn new(query: &Query<'_>, method: &Method, seed: u64) -> Option<Self> {
+        let settings = OwnSettings::new(&query.gated.mask, query.gated.own?);
+        let search = Some((method.make)(&settings, &query.call.table, seed));
+        let best = query.own();
+        let mut kind = Kind { settings, search, trial: None, recent: Recent::default(), best, unanswered: 0 };
+        kind.go_on(method);
+        Some(kind)
+    }
+
+    /// The knobs of the next call.
+    pub fn next(&mut self) -> Next {
+        self.unanswered = self.unanswered.saturating_add(1);
+        match &self.trial {
+            Some(trial) if self.unanswered <= PATIENCE => {
+                Next { knobs: trial.knobs, exploratory: trial.knobs != self.best }
+            }
+            _ => Next { knobs: self.best, exploratory: false },
+        }
+    }
+
+    /// What a call of this kind took.
+    pub fn learn(&mut self, knobs: &Knobs, micros: f64, method: &Method) {
+        self.unanswered = 0;
+        match &mut self.trial {
+            Some(trial) if trial.knobs == *knobs => {
+                trial.times[trial.got] = micros;
+                trial.got += 1;
+                if trial.got == trial.wanted {
+                    let micros = middle(&mut trial.times[..trial.wanted]);
+                    let full = trial.wanted >= usize::from(method.calls);
+                    if full {
+                        self.recent.enter(trial.knobs, micros, method.keep);
+                    }
+                    self.conclude(micros, method);
+                }
+            }
+            Some(_) => {}
+            None => {
+                self.recent.update(knobs, micros);
+                self.best = self.recent.fastest().unwrap_or(self.best);
+            }
+        }
+    }
+
+    fn conclude(&mut self, micros: f64, method: &Method) {
+        self.trial = None;
+        if let Some(search) = &mut self.search {
+            search.tell(micros);
+            if let Some(found) = search.best() {
+                self.best = self.settings.knobs(&found.point);
+            }
+        }
+        self.go_on(method);
+    }
+
+    /// Begins the next trial, or ends the search.
+    fn go_on(&mut self, method: &Method) {
+        let Some(search) = &mut self.search else { return };
+        let trial = search.ask().filter(|trial| search.spent() + trial.resource <= method.budget);
+        let Some(trial) = trial else {
+            if let Some(found) = search.best() {
+                self.recent.enter(self.settings.knobs(&found.point), found.micros, method.keep);
+            }
+            self.best = self.recent.fastest().unwrap_or(self.best);
+            self.search = None;
+            return;
+        };
+        let wanted = (f64::from(method.calls) * trial.resource + 0.5) as usize;
+        let knobs = self.knobs(&trial.point);
+        self.trial =
+            Some(Running { knobs, wanted: wanted.clamp(1, MOST_CALLS), times: [0.0; MOST_CALLS], got: 0 });
+    }
+
+    fn knobs(&self, point: &Point) -> Knobs {
+        self.settings.knobs(point)
+    }
+}
+
+/// The median, or the mean of the two in the middle: a pause of the machine is not the setting's fault.
+fn middle(times: &mut [f64]) -> f64 {
+    times.sort_unstable_by(f64::total_cmp);
+    let half = times.len() / 2;
+    if times.len() % 2 == 1 { times[half] } else { 0.5 * (times[half - 1] + times[half]) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_pause_does_not_move_the_middle() {
+        assert_eq!(middle(&mut [11.0, 900.0, 10.0]), 11.0);
+        assert_eq!(middle(&mut [11.0, 10.0]), 10.5);
+        assert_eq!(middle(&mut [7.0]), 7.0);
+    }
+}

@@ -1,0 +1,88 @@
+//! Tuners that learn inside a job: every call of a kind is a trial of its search until the search is over.
+//!
+//! What they find depends only on what every rank was told, so all ranks choose alike (AutoCCL gets there
+//! by a leader that decides for all). They see a call through its query and know no time but those that
+//! they are told. The first calls of a kind run with NCCL's own knobs, to have something to compare with;
+//! where nobody tells them a time, that is all that ever happens.
+
+mod key;
+mod kind;
+mod method;
+mod recent;
+
+use dynamiccl_spec::{Decision, Fallback, Measure, Measured, Query, Reason, Tuner};
+
+use crate::random::Random;
+use crate::roster::Entry;
+use key::{ByKey, Key};
+use kind::{Kind, Next};
+pub use method::Method;
+
+/// A search that runs on the calls of a job.
+pub struct Online {
+    method: &'static Method,
+    seed: u64,
+    kinds: ByKey<Kind>,
+}
+
+/// The tuners of this module.
+pub const ROSTER: &[Entry] = &[
+    Entry { name: method::MRACO.name, make: |seed| Box::new(Online::new(&method::MRACO, seed)) },
+    Entry { name: method::TPE.name, make: |seed| Box::new(Online::new(&method::TPE, seed)) },
+    Entry { name: method::COORDINATE.name, make: |seed| Box::new(Online::new(&method::COORDINATE, seed)) },
+    Entry { name: method::BANDIT.name, make: |seed| Box::new(Online::new(&method::BANDIT, seed)) },
+    Entry { name: method::EPSILON.name, make: |seed| Box::new(Online::new(&method::EPSILON, seed)) },
+    Entry { name: method::GRID.name, make: |seed| Box::new(Online::new(&method::GRID, seed)) },
+    Entry {
+        name: method::RANDOM_SEARCH.name,
+        make: |seed| Box::new(Online::new(&method::RANDOM_SEARCH, seed)),
+    },
+];
+
+impl Online {
+    /// A tuner that searches with this method; the seed decides whatever it draws.
+    pub fn new(method: &'static Method, seed: u64) -> Self {
+        Online { method, seed, kinds: ByKey::default() }
+    }
+}
+
+impl Tuner for Online {
+    fn name(&self) -> &str {
+        self.method.name
+    }
+
+    fn begin(&mut self) {
+        self.kinds.clear();
+    }
+
+    fn decide(&mut self, query: &Query<'_>, _: &mut Measure<'_>) -> Decision {
+        if let Some(settled) = query.settled() {
+            return settled;
+        }
+        let Some(kind) = self.kinds.get_mut(&Key::of(query)) else {
+            return Decision::fallback(query, Fallback::Unmeasured);
+        };
+        let Next { knobs, exploratory } = kind.next();
+        match query.gated.pass(&knobs) {
+            (knobs, None) => Decision { exploratory, ..Decision::chosen(query, knobs) },
+            // The mask is not what it was when the search began.
+            (knobs, Some(gate)) => Decision { reason: Reason::Gate(gate), ..Decision::chosen(query, knobs) },
+        }
+    }
+
+    fn learn(&mut self, query: &Query<'_>, measured: &Measured) {
+        let key = Key::of(query);
+        let (method, seed) = (self.method, self.seed);
+        if !self.kinds.contains_key(&key) {
+            if query.settled().is_some() {
+                return;
+            }
+            let seed = Random::of(seed, key.number()).bits();
+            let Some(kind) = Kind::new(query, method, seed) else { return };
+            self.kinds.insert(key, kind);
+        }
+        if let Some(kind) = self.kinds.get_mut(&key) {
+            kind.learn(&measured.knobs, measured.micros, method);
+        }
+    }
+}

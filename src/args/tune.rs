@@ -1,0 +1,100 @@
+//! The words of `tune`.
+
+use std::path::PathBuf;
+
+use clap::ValueEnum;
+use dynamiccl_spec::{Bytes, Collective};
+use serde::{Deserialize, Serialize};
+
+use super::shared::{ConstantsArgs, MachineArgs, tuned_collective};
+
+/// Words of `tune`.
+#[derive(Debug, clap::Args)]
+// Made by clap, the usage is too long for a line.
+#[command(
+    override_usage = "dynamiccl tune [OPTIONS] --method M <--cluster C|--topo FILE> --nodes N [--collective K --bytes B]"
+)]
+#[command(after_long_help = concat!("\
+EXAMPLES
+    dynamiccl tune --method mraco --cluster dgx_a100 --nodes 2 --collective allreduce --bytes 16M --space tuccl
+    dynamiccl tune --method coordinate --cluster a40_8_pcie --nodes 4 --out nccl_tuner.csv
+    dynamiccl tune --method tpe --cluster dgx_h100 --nodes 1 --budget 60 --out lookup.json
+    dynamiccl tune --method tpe --cluster dgx_h100 --nodes 1 --budget 60 --out lookup.json --resume
+
+Without --collective and --bytes, all five collectives from 1 KiB to 1 GiB in powers of 4 are tuned.
+
+", exit_codes!()))]
+pub struct TuneArgs {
+    /// How to search
+    #[arg(long, value_name = "M", value_enum)]
+    pub method: Method,
+    /// On what.
+    #[command(flatten)]
+    pub machine: MachineArgs,
+    /// Number of nodes
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub nodes: u32,
+    /// Collective: broadcast, reduce, allgather, reducescatter or allreduce [default: all]
+    #[arg(long, value_name = "K", value_parser = tuned_collective, requires = "bytes")]
+    pub collective: Option<Collective>,
+    /// Size as nccl-tests counts it, for instance 64K or 1M [default: 1 KiB to 1 GiB in powers of 4]
+    #[arg(long, value_name = "B", requires = "collective")]
+    pub bytes: Option<Bytes>,
+    /// What is searched
+    #[arg(long, value_name = "SPACE", value_enum, default_value_t = SpaceKind::Own)]
+    pub space: SpaceKind,
+    /// Most trials for each call [default: until the method ends; 100 for those that never do]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub budget: Option<u32>,
+    /// Spread of one measured call's ln(time); a trial is the mean of 27 calls
+    #[arg(long, value_name = "X", default_value_t = 0.05)]
+    pub noise: f64,
+    /// GPUs used per node [default: all of them]
+    #[arg(long, value_name = "G", value_parser = clap::value_parser!(u32).range(1..))]
+    pub ranks_per_node: Option<u32>,
+    /// Draw the hidden constants of the world with this seed [default: the model's own constants]
+    #[arg(long, value_name = "SEED")]
+    pub world: Option<u64>,
+    /// Write what was found: a table for NVIDIA's example tuner (.csv) or a lookup file (.json)
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+    /// Go on with the lookup file of --out: what it has stays
+    #[arg(long, requires = "out")]
+    pub resume: bool,
+    /// Write the true time of every setting of the one call, as JSON
+    #[arg(long, value_name = "FILE", requires = "collective")]
+    pub surface: Option<PathBuf>,
+    /// Constants of the performance model
+    #[command(flatten)]
+    pub constants: ConstantsArgs,
+}
+
+/// How settings are searched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Method {
+    /// Every setting once
+    Grid,
+    /// Settings in random order
+    Random,
+    /// Brackets over Parzen densities, as TuCCL does it
+    Mraco,
+    /// Plain Parzen densities
+    Tpe,
+    /// One knob after the other, as AutoCCL does it
+    Coordinate,
+    /// UCB over a few settings
+    Bandit,
+    /// ε-greedy over the same settings
+    Epsilon,
+}
+
+/// What is searched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SpaceKind {
+    /// The knobs that a tuner plugin has: algorithm and protocol, channels, chunk
+    Own,
+    /// TuCCL's 3,600 settings of MSCCL's ring: protocol, channels, threads, buffer
+    Tuccl,
+}

@@ -1,0 +1,86 @@
+//! What tuners are judged on: cells of machines, jobs of a curriculum, or a recorded job.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use anyhow::{Result, bail, ensure};
+use dynamiccl_env::curriculum::{Curriculum, Stage};
+use dynamiccl_env::evaluate::{Machine, NODES};
+use dynamiccl_env::job::Job;
+use dynamiccl_env::model::ConstantsFile;
+use dynamiccl_env::sim_env::SimEnv;
+use dynamiccl_env::trace::Trace;
+
+use super::joined;
+use crate::args::EvalArgs;
+
+/// The stage that says how a recorded job is run.
+const AROUND_TRACES: &str = "smoke";
+
+/// What tuners are judged on.
+pub enum Workload {
+    /// Every collective in every size on these.
+    Cells(Vec<Machine>),
+    /// Jobs of these stages.
+    Drawn(Vec<Arc<Stage>>),
+    /// This job, in a stage's weather.
+    Recorded(Box<Job>, Arc<Stage>),
+}
+
+impl Workload {
+    /// Finds what the words name.
+    pub fn new(args: &EvalArgs) -> Result<Self> {
+        if args.workload == "cells" {
+            return cells(args);
+        }
+        ensure!(
+            args.nodes.is_empty(),
+            "--nodes goes with --workload cells: jobs bring the machines that they run on"
+        );
+        let recorded = Path::new(&args.workload).is_file() && !args.workload.ends_with(".toml");
+        if recorded { replayed(args) } else { drawn(args) }
+    }
+
+    /// An environment with such jobs; none for cells.
+    pub fn env(&self, constants: &Arc<ConstantsFile>) -> Option<SimEnv> {
+        match self {
+            Workload::Cells(_) => None,
+            Workload::Drawn(stages) => Some(SimEnv::mixed(stages.iter().cloned(), Arc::clone(constants))),
+            Workload::Recorded(job, stage) => {
+                Some(SimEnv::of_job((**job).clone(), stage, Arc::clone(constants)))
+            }
+        }
+    }
+}
+
+fn cells(args: &EvalArgs) -> Result<Workload> {
+    let nodes = if args.nodes.is_empty() { &NODES[..] } else { &args.nodes };
+    let machines = Machine::list(&args.clusters, nodes, &args.tiers)?;
+    if machines.is_empty() {
+        bail!(
+            "no machine is left: none of these clusters has graphs for --nodes {} at --tiers {}; name others",
+            joined(nodes),
+            joined(&args.tiers)
+        );
+    }
+    Ok(Workload::Cells(machines))
+}
+
+fn drawn(args: &EvalArgs) -> Result<Workload> {
+    ensure!(
+        args.clusters.is_empty(),
+        "--clusters goes with --workload cells: a curriculum names its own clusters"
+    );
+    Ok(Workload::Drawn(Curriculum::load(&args.workload)?.stages))
+}
+
+fn replayed(args: &EvalArgs) -> Result<Workload> {
+    let cluster = match args.clusters.as_slice() {
+        [] => None,
+        [only] => Some(only.as_str()),
+        _ => bail!("--clusters {}: a recorded job runs on one of them, name it", args.clusters.join(",")),
+    };
+    let trace = Trace::read(Path::new(&args.workload))?;
+    let stage = Arc::clone(&Curriculum::load(AROUND_TRACES)?.stages[0]);
+    Ok(Workload::Recorded(Box::new(Job::replay(&trace, cluster)?), stage))
+}

@@ -1,0 +1,181 @@
+//! The files of `tune`: NVIDIA's table, the lookup file, and the surface of one call.
+
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail, ensure};
+use dynamiccl_policies::nccl_csv::{Channels, Line, Rule, Table};
+use dynamiccl_spec::Collective;
+use serde::{Deserialize, Serialize};
+
+use super::report::{About, Tuned};
+use super::task::Task;
+use crate::args::SpaceKind;
+use crate::atomic::OutFile;
+use crate::commands::machine::name;
+
+/// Number of the lookup file's form.
+const SCHEMA: u32 = 1;
+
+/// Where what was found goes.
+pub struct Saved {
+    path: PathBuf,
+    form: Form,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Form {
+    Table,
+    Lookup,
+}
+
+/// The lookup file.
+#[derive(Serialize, Deserialize)]
+struct Lookup {
+    schema: u32,
+    seed: u64,
+    #[serde(flatten)]
+    about: About,
+    calls: Vec<Tuned>,
+}
+
+impl Saved {
+    /// The form that the name asks for.
+    pub fn new(path: &Path, space: SpaceKind) -> Result<Self> {
+        let form = match path.extension().and_then(|extension| extension.to_str()) {
+            Some("csv") => Form::Table,
+            Some("json") => Form::Lookup,
+            _ => bail!("--out {}: end it in .csv (NVIDIA's table) or .json (lookup file)", name(path)),
+        };
+        ensure!(
+            form == Form::Lookup || space == SpaceKind::Own,
+            "--out {}: NVIDIA's table has no threads and buffers, which --space tuccl searches; end it in .json",
+            name(path)
+        );
+        // A bad path costs a second and not a run.
+        drop(OutFile::create(path)?);
+        Ok(Saved { path: path.to_owned(), form })
+    }
+
+    /// What an earlier run has found of the same search; nothing where there is no file.
+    pub fn earlier(&self, about: &About, seed: u64) -> Result<Vec<Tuned>> {
+        let path = name(&self.path);
+        ensure!(self.form == Form::Lookup, "--resume: {path} cannot be read back; end --out in .json");
+        if !self.path.exists() {
+            return Ok(Vec::new());
+        }
+        let text = fs::read_to_string(&self.path).with_context(|| format!("cannot read {path}"))?;
+        let lookup: Lookup = serde_json::from_str(&text)
+            .with_context(|| format!("{path} is no lookup file; remove it or leave --resume out"))?;
+        ensure!(
+            (lookup.schema, lookup.seed) == (SCHEMA, seed) && lookup.about == *about,
+            "{path} is of another search; give the words that it was made with, or leave --resume out"
+        );
+        Ok(lookup.calls.into_iter().filter(|call| call.complete).collect())
+    }
+
+    /// Writes what was found.
+    pub fn write(&self, about: &About, seed: u64, calls: &[Tuned]) -> Result<()> {
+        let text = match self.form {
+            Form::Table => table(about, seed, calls)?.to_string(),
+            Form::Lookup => {
+                let lookup = Lookup { schema: SCHEMA, seed, about: about.clone(), calls: calls.to_vec() };
+                serde_json::to_string_pretty(&lookup)? + "\n"
+            }
+        };
+        write(&self.path, &text)
+    }
+}
+
+/// The rules for NVIDIA's example tuner, with explicit channels.
+fn table(about: &About, seed: u64, calls: &[Tuned]) -> Result<Table> {
+    let About { cluster, nodes, ranks, .. } = about;
+    let remark = format!("# simulated: {cluster}, {nodes} nodes, seed {seed}; chunks stay NCCL's own here");
+    let mut lines = vec![Line::Remark(remark)];
+    for collective in Collective::TUNED {
+        let mut of_kind: Vec<&Tuned> = calls.iter().filter(|call| call.collective == collective).collect();
+        of_kind.sort_by_key(|call| call.bytes);
+        for (at, call) in of_kind.iter().enumerate() {
+            let before = at.checked_sub(1).map(|at| of_kind[at].bytes);
+            let after = of_kind.get(at + 1).map(|next| next.bytes);
+            let bytes = range(before, call.bytes, after, calls.len() == 1);
+            let channels = u8::try_from(call.best.nchannels).context("more channels than NCCL has")?;
+            let rule = Rule::new(collective, bytes, call.best.pair, Channels::Exactly(channels));
+            lines.push(Line::Rule(rule.on(*nodes, *ranks)));
+        }
+    }
+    Ok(Table { lines })
+}
+
+/// The sizes that one tuned size stands for: up to halfway to its neighbours in powers of two, and
+/// without an end beyond the outermost. One size alone stands for itself.
+fn range(before: Option<u64>, bytes: u64, after: Option<u64>, alone: bool) -> [u64; 2] {
+    let halfway = |a: u64, b: u64| (a as f64 * b as f64).sqrt() as u64;
+    if alone {
+        return [bytes, bytes];
+    }
+    let from = before.map_or(0, |before| halfway(before, bytes) + 1);
+    [from, after.map_or(Rule::OPEN, |after| halfway(bytes, after))]
+}
+
+/// The true time of every setting of one call.
+#[derive(Serialize)]
+struct Surface<'a> {
+    schema: u32,
+    simulated: bool,
+    cluster: &'a str,
+    nodes: u32,
+    collective: Collective,
+    bytes: u64,
+    /// Values of each dimension, and whether they are in order; the last one runs fastest.
+    dimensions: Vec<Values>,
+    /// Values of the setting that a search begins with.
+    start: Vec<usize>,
+    /// µs by position.
+    time_us: &'a [f64],
+}
+
+#[derive(Serialize)]
+struct Values {
+    values: usize,
+    ordered: bool,
+}
+
+/// Writes the surface of a call.
+pub fn surface(path: &Path, about: &About, task: &Task) -> Result<()> {
+    let dimensions = task.space.dimensions();
+    let document = Surface {
+        schema: SCHEMA,
+        simulated: true,
+        cluster: &about.cluster,
+        nodes: about.nodes,
+        collective: task.collective,
+        bytes: task.bytes,
+        dimensions: dimensions.iter().map(|d| Values { values: d.values, ordered: d.ordered }).collect(),
+        start: (0..dimensions.len()).map(|d| task.start.value(d)).collect(),
+        time_us: &task.surface,
+    };
+    write(path, &(serde_json::to_string(&document)? + "\n"))
+}
+
+fn write(path: &Path, text: &str) -> Result<()> {
+    let mut out = OutFile::create(path)?;
+    out.write_all(text.as_bytes()).with_context(|| format!("cannot write {}", name(path)))?;
+    out.commit()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_share_the_line_without_gaps() {
+        let sizes = [1 << 10, 1 << 12, 1 << 14];
+        let of = |at: usize| {
+            range(at.checked_sub(1).map(|i| sizes[i]), sizes[at], sizes.get(at + 1).copied(), false)
+        };
+        assert_eq!([of(0), of(1), of(2)], [[0, 2048], [2049, 8192], [8193, Rule::OPEN]]);
+        assert_eq!(range(None, 512, None, true), [512, 512]);
+    }
+}
