@@ -10,7 +10,7 @@ use super::shared::ConstantsArgs;
 EXAMPLES
     dynamiccl eval
     dynamiccl eval --against nccl,oracle,coordinate --tiers 2 --clusters dgx_a100,dgx_h100
-    dynamiccl eval --policy mine.safetensors --csv cells.csv --markdown result.md
+    dynamiccl eval --policy mine.safetensors --csv cells.csv --markdown result.md --html result.html
     dynamiccl eval --policy mine.safetensors --against nccl --fail-below 1.02
     dynamiccl eval --against nccl,oracle,bandit --workload stage2 --worlds 4
 
@@ -51,6 +51,9 @@ pub struct EvalArgs {
     /// Write the table as Markdown to this file
     #[arg(long, value_name = "FILE")]
     pub markdown: Option<PathBuf>,
+    /// Write everything as one page with plots to this file, readable without a network
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
     /// Answer no (exit code 1) where the first tuner's overall speed-up is below this
     #[arg(long, value_name = "X")]
     pub fail_below: Option<f64>,

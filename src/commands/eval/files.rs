@@ -1,11 +1,12 @@
-//! The files that `eval` writes: every cell as CSV, the table as Markdown.
+//! The files that `eval` writes: every cell as CSV, the table as Markdown, all of it as a page.
 
 use std::io::Write;
-use std::path::Path;
+use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 use dynamiccl_env::evaluate::{CellReport, Chosen, Report};
 
+use super::html;
 use super::text::{TITLES, heading, rows, verdict};
 use crate::args::EvalArgs;
 use crate::atomic::OutFile;
@@ -18,20 +19,22 @@ const CSV_HEADER: &str = "cluster,nodes,tier,held_out,collective,bytes,tuner,spe
 pub struct Files {
     csv: Option<OutFile>,
     markdown: Option<OutFile>,
+    html: Option<OutFile>,
 }
 
 impl Files {
     /// Makes sure, before the work, that they can be written.
     pub fn create(args: &EvalArgs) -> Result<Self> {
-        let create =
-            |file: &Option<std::path::PathBuf>| file.as_deref().map(|file: &Path| OutFile::create(file));
-        Ok(Files { csv: create(&args.csv).transpose()?, markdown: create(&args.markdown).transpose()? })
+        let create = |file: &Option<PathBuf>| file.as_deref().map(OutFile::create).transpose();
+        let (csv, markdown, html) = (create(&args.csv)?, create(&args.markdown)?, create(&args.html)?);
+        Ok(Files { csv, markdown, html })
     }
 
     /// Writes them.
-    pub fn write(self, report: &Report) -> Result<()> {
+    pub fn write(self, report: &Report, seed: u64) -> Result<()> {
         finish(self.csv, || csv(report))?;
-        finish(self.markdown, || markdown(report))
+        finish(self.markdown, || markdown(report))?;
+        finish(self.html, || html::page(report, seed))
     }
 }
 

@@ -1,6 +1,7 @@
 //! `eval`: how good tuners are, on the same calls in the same worlds.
 
 mod files;
+mod html;
 mod report;
 mod roster;
 mod text;
@@ -31,7 +32,7 @@ pub fn run(args: &EvalArgs, session: &Session) -> Result<Ending> {
         first.is_some(),
         "no call was judged: a job's first 50 calls are not; give longer jobs or other --tiers"
     );
-    files.write(&report)?;
+    files.write(&report, session.seed)?;
     session.report("eval", &Document { report })?;
     let failed = args.fail_below.zip(first).is_some_and(|(least, speedup)| speedup < least);
     Ok(if failed { Ending::No } else { Ending::Done })
