@@ -16,6 +16,7 @@ EXIT CODES
 
 mod calibrate;
 mod check_env;
+mod decide;
 mod shared;
 mod simulate;
 mod validate;
@@ -27,6 +28,7 @@ use clap::{ArgAction, Parser, Subcommand, ValueEnum};
 
 pub use calibrate::CalibrateArgs;
 pub use check_env::{CheckEnvArgs, EnvKind};
+pub use decide::DecideArgs;
 pub use shared::MachineArgs;
 pub use simulate::SimulateArgs;
 pub use validate::ValidateArgs;
@@ -102,6 +104,8 @@ pub enum Command {
     Validate(ValidateArgs),
     /// Fit a cluster to the nccl-tests logs of a machine
     Calibrate(CalibrateArgs),
+    /// What a policy chooses on one machine over all sizes, and NCCL's choice beside it
+    Decide(DecideArgs),
     /// Hold an environment to every rule of the contract
     CheckEnv(CheckEnvArgs),
     /// Time the program itself: simulator steps and decisions per second

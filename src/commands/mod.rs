@@ -4,8 +4,10 @@
 mod bench;
 mod calibrate;
 mod check_env;
+mod decide;
 mod machine;
 mod simulate;
+mod tuner_file;
 mod validate;
 
 use anyhow::Result;
@@ -21,6 +23,7 @@ pub fn run(args: &Args) -> Result<Ending> {
         Command::Simulate(args) => simulate::run(args, &session),
         Command::Validate(args) => validate::run(args, &session),
         Command::Calibrate(args) => calibrate::run(args, &session),
+        Command::Decide(args) => decide::run(args, &session),
         Command::CheckEnv(args) => check_env::run(args, &session),
         Command::Bench => bench::run(&session),
     }
