@@ -17,6 +17,7 @@ pub mod least_squares;
 pub mod measure;
 pub mod model;
 pub mod nccl;
+pub mod recall;
 pub mod reward;
 pub mod sim;
 pub mod sim_env;

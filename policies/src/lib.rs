@@ -3,4 +3,10 @@
 //! a policy is trained (the agent's), so that the plugin can carry it into a job.
 #![forbid(unsafe_code)]
 
+pub mod frozen;
+pub mod guard;
+pub mod memo;
+pub mod nccl_csv;
 pub mod network;
+pub mod policy;
+pub mod random;

@@ -5,9 +5,11 @@ mod bench;
 mod calibrate;
 mod check_env;
 mod decide;
+mod export;
+mod inspect;
 mod machine;
+mod policy_file;
 mod simulate;
-mod tuner_file;
 mod validate;
 
 use anyhow::Result;
@@ -25,6 +27,8 @@ pub fn run(args: &Args) -> Result<Ending> {
         Command::Calibrate(args) => calibrate::run(args, &session),
         Command::Decide(args) => decide::run(args, &session),
         Command::CheckEnv(args) => check_env::run(args, &session),
+        Command::Inspect(args) => inspect::run(args, &session),
+        Command::Export(args) => export::run(args, &session),
         Command::Bench => bench::run(&session),
     }
 }

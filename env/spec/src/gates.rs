@@ -48,6 +48,11 @@ impl GateSet {
         if fired { self.with(gate) } else { self }
     }
 
+    /// The set as bits by the gates' ids.
+    pub const fn bits(self) -> u8 {
+        self.0
+    }
+
     /// Whether the gate is in the set.
     pub const fn contains(self, gate: Gate) -> bool {
         self.0 & (1 << gate as u8) != 0

@@ -20,6 +20,20 @@ impl Weights {
         Weights { shape, tensors }
     }
 
+    /// These tensors, if they are as many as a network of this shape has and each as long as it must be.
+    pub fn from_tensors(shape: Shape, tensors: Vec<Vec<f32>>) -> Option<Self> {
+        let tensors: [Vec<f32>; TENSORS] = tensors.try_into().ok()?;
+        let lengths = shape.tensors().map(|(_, dims)| dims.iter().product::<usize>());
+        let fit = tensors.iter().zip(lengths).all(|(tensor, length)| tensor.len() == length);
+        fit.then_some(Weights { shape, tensors })
+    }
+
+    /// Every tensor with its name and dimensions, in the order of the file.
+    pub fn tensors(&self) -> impl Iterator<Item = (&'static str, Vec<usize>, &[f32])> {
+        let named = self.shape.tensors().into_iter().zip(&self.tensors);
+        named.map(|((name, dims), tensor)| (name, dims, tensor.as_slice()))
+    }
+
     /// The widths.
     pub fn shape(&self) -> Shape {
         self.shape
@@ -54,5 +68,16 @@ mod tests {
             assert!(tensor.iter().all(|x| (*x == 1.0) == anchor && (*x == 0.0) != anchor), "{name}");
         }
         assert_eq!(weights.get("nonsense"), None);
+    }
+
+    #[test]
+    fn only_tensors_that_fit_make_weights() {
+        let weights = Weights::untrained(Shape::default());
+        let mut tensors: Vec<Vec<f32>> = weights.tensors().map(|(_, _, tensor)| tensor.to_vec()).collect();
+        assert_eq!(Weights::from_tensors(Shape::default(), tensors.clone()).as_ref(), Some(&weights));
+        tensors[3].pop();
+        assert_eq!(Weights::from_tensors(Shape::default(), tensors.clone()), None);
+        tensors.pop();
+        assert_eq!(Weights::from_tensors(Shape::default(), tensors), None);
     }
 }

@@ -11,9 +11,10 @@ use dynamiccl_env::job::Shown;
 use dynamiccl_env::model::ConstantsFile;
 use dynamiccl_env::sim::Simulator;
 use dynamiccl_env::world::World;
-use dynamiccl_spec::{Bytes, Collective, Tuner};
+use dynamiccl_spec::{Bytes, Collective, Knobs, Tuner};
 
-use super::{machine, tuner_file};
+use super::machine;
+use super::policy_file::PolicyFile;
 use crate::args::DecideArgs;
 use crate::exit::Ending;
 use crate::session::Session;
@@ -51,7 +52,7 @@ impl Plan {
             version: args.nccl,
             overrides: machine::overrides(&args.env)?,
         };
-        let tuner = tuner_file::open(&args.policy)?;
+        let tuner = PolicyFile::open(&args.policy)?.tuner(None);
         let cluster = machine::load(&args.machine)?;
         let told = Shown { topology: !args.untold, ..Shown::NOTHING };
         let asking = Asking::new(&cluster, args.nodes, &options, told)?;
@@ -88,7 +89,7 @@ impl Plan {
     fn answer(&mut self, collective: Collective, bytes: u64) -> Option<Answer> {
         let asked = self.asking.call(collective, bytes, 1);
         let query = self.asking.query(&asked);
-        let micros = |knobs| {
+        let micros = |knobs: &Knobs| {
             let realised = self.asking.realise(&asked, knobs)?;
             Some((realised, self.simulator.micros(collective, bytes, &realised)))
         };

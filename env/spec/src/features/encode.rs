@@ -83,7 +83,26 @@ impl Encoder {
     pub fn context(&self, call: &CallContext, out: &mut [f32; CONTEXT_WIDTH]) {
         let (job, rest) = out.split_at_mut(JOB_WIDTH);
         job.copy_from_slice(&self.job);
-        write_call(self.ranks, call, &mut Cursor::new(&mut rest[..CALL_WIDTH]));
+        self.call(call, rest.first_chunk_mut().expect("the call's part follows the job's"));
+    }
+
+    /// Writes the call's part of its context.
+    pub fn call(&self, call: &CallContext, out: &mut [f32; CALL_WIDTH]) {
+        write_call(self.ranks, call, &mut Cursor::new(out));
+    }
+
+    /// The job's part of every context.
+    pub fn job(&self) -> &[f32; JOB_WIDTH] {
+        &self.job
+    }
+
+    /// Whether it writes the same contexts as the other, to the bit.
+    #[inline]
+    pub fn same(&self, other: &Encoder) -> bool {
+        // Without an early end: this is faster, and almost always they are the same.
+        let differing = |(a, b): (&f32, &f32)| a.to_bits() ^ b.to_bits();
+        let differing = self.job.iter().zip(&other.job).map(differing).fold(0, |all, bits| all | bits);
+        differing == 0 && self.ranks == other.ranks
     }
 
     /// Writes the history row before a call.

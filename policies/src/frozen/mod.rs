@@ -1,0 +1,82 @@
+//! A policy as a file: one safetensors file that says what it holds and whether it is whole.
+//!
+//! Whoever loads a policy into a job must be able to trust it: reading is total, every way in which a
+//! file can be wrong has its own error, and no file makes the reader hold more than four times its own
+//! size. This knows nothing of how a policy decides. `docs/frozen-format.md` says the same for people.
+
+mod about;
+mod budget;
+mod container;
+mod error;
+mod fingerprint;
+mod tensors;
+mod write;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+pub use about::{About, Training};
+pub use error::{FrozenError, OpenError};
+
+use crate::network::Weights;
+use crate::policy::Policy;
+
+/// The word by which a file says that it is a policy, and of which form.
+pub const FORMAT: &str = "dynamiccl-policy-1";
+
+/// A policy as a file holds it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Frozen {
+    /// The network's weights.
+    pub weights: Weights,
+    /// What the file says about itself.
+    pub about: About,
+}
+
+impl Frozen {
+    /// Reads a file that is in memory.
+    pub fn read(bytes: &[u8]) -> Result<Frozen, FrozenError> {
+        let container = container::read(bytes)?;
+        about::check_format(&container.metadata)?;
+        fingerprint::check(&container)?;
+        let about = About::read(&container.metadata)?;
+        let weights = tensors::read(&container)?;
+        let expected = about::KEYS + 1 + container.tensors.len() * container::ENTRIES_OF_TENSOR;
+        if container.entries != expected {
+            return Err(FrozenError::Repeated { found: container.entries, expected });
+        }
+        Ok(Frozen { weights, about })
+    }
+
+    /// Reads a file.
+    pub fn open(path: &Path) -> Result<Frozen, OpenError> {
+        let name = || path.display().to_string();
+        let bytes = std::fs::read(path).map_err(|why| OpenError::Unreadable { path: name(), why })?;
+        Frozen::read(&bytes).map_err(|why| OpenError::Wrong { path: name(), why })
+    }
+
+    /// The file; the same policy gives the same bytes. What no file may hold (a weight that is no number, a
+    /// comma within a word of a list) is found by reading it back.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        write::file(self)
+    }
+
+    /// The policy, ready to decide.
+    pub fn policy(&self) -> Policy {
+        Policy::new(self.about.name.clone(), &self.weights, self.about.margin, self.hash())
+    }
+
+    /// What tells this policy from every other: the fingerprint of all that its file holds.
+    pub fn hash(&self) -> u64 {
+        let data = write::Data::new(&self.weights);
+        fingerprint::of(&self.about.metadata(), &data.tensors())
+    }
+}
+
+/// What any safetensors file says about itself, even one that this build cannot run.
+pub fn metadata(bytes: &[u8]) -> Result<BTreeMap<String, String>, FrozenError> {
+    container::read(bytes).map(|container| container.metadata)
+}

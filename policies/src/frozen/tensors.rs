@@ -1,0 +1,62 @@
+//! From the tensors of a file to the weights of a network.
+
+use super::container::{Container, Tensor, repeated};
+use super::error::FrozenError;
+use super::write::DTYPE;
+use crate::network::{Shape, Weights};
+
+/// The weights of a network whose widths its own tensors state.
+pub fn read(container: &Container<'_>) -> Result<Weights, FrozenError> {
+    let tensors = &container.tensors;
+    let known = Shape::default().tensors();
+    if let Some(tensor) = tensors.iter().find(|tensor| known.iter().all(|(name, _)| tensor.name != *name)) {
+        return Err(FrozenError::UnexpectedTensor { name: repeated(&tensor.name) });
+    }
+    if let Some(tensor) = tensors.iter().find(|tensor| tensor.dtype != DTYPE) {
+        let found = tensor.dtype.clone();
+        return Err(FrozenError::Type { name: repeated(&tensor.name), found });
+    }
+    let shape = shape(tensors)?;
+    let mut weights = Vec::with_capacity(known.len());
+    for (name, expected) in shape.tensors() {
+        let tensor = find(tensors, name)?;
+        if tensor.shape != expected {
+            let found = tensor.shape.iter().take(8).copied().collect();
+            return Err(FrozenError::Shape { name, found, expected });
+        }
+        weights.push(numbers(name, tensor)?);
+    }
+    // Every tensor was found, and is as long as its shape says.
+    Ok(Weights::from_tensors(shape, weights).expect("as many tensors as a network has, each of its length"))
+}
+
+fn find<'a, 'b>(tensors: &'a [Tensor<'b>], name: &'static str) -> Result<&'a Tensor<'b>, FrozenError> {
+    let found = tensors.iter().find(|tensor| tensor.name == name);
+    found.ok_or(FrozenError::MissingTensor { name })
+}
+
+/// The widths, each from the last dimension of a tensor that has no other free one.
+fn shape(tensors: &[Tensor<'_>]) -> Result<Shape, FrozenError> {
+    let width = |width, name| {
+        let found = find(tensors, name)?.shape.last().copied().unwrap_or(0);
+        match found {
+            1..=Shape::WIDEST if found % Shape::GRAIN == 0 => Ok(found),
+            _ => Err(FrozenError::Width { width, name, found }),
+        }
+    };
+    Ok(Shape {
+        embedding: width("embedding", "embed.bias")?,
+        memory: width("memory", "memory.hidden")?,
+        expert: width("expert", "expert.bias")?,
+        resource: width("resource", "resource.bias")?,
+    })
+}
+
+fn numbers(name: &'static str, tensor: &Tensor<'_>) -> Result<Vec<f32>, FrozenError> {
+    let (chunks, _) = tensor.data.as_chunks::<4>();
+    let numbers: Vec<f32> = chunks.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect();
+    match numbers.iter().position(|x| !x.is_finite()) {
+        Some(at) => Err(FrozenError::NotFinite { name, at, value: numbers[at].to_string() }),
+        None => Ok(numbers),
+    }
+}

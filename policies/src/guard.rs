@@ -1,0 +1,64 @@
+//! When a policy is sure enough to overrule NCCL.
+//!
+//! A wrong choice costs a job more than a missed one gains it, so NCCL's own pick stays unless what a
+//! policy expects to win exceeds what its expectation may be wrong by. It knows nothing of what was
+//! chosen; that only allowed knobs are, is the business of the gates.
+
+use crate::network::Gain;
+
+/// How sure a policy must be.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Guard {
+    /// As it likes: while training, what it does must be what it chose.
+    Off,
+    /// The expected gain must exceed this many spreads of it.
+    Spreads(f32),
+}
+
+impl Default for Guard {
+    fn default() -> Self {
+        Guard::Spreads(1.0)
+    }
+}
+
+impl Guard {
+    /// The guard of this margin; one below 0 switches it off.
+    pub fn of_margin(margin: f32) -> Self {
+        if margin < 0.0 { Guard::Off } else { Guard::Spreads(margin) }
+    }
+
+    /// Whether knobs other than NCCL's own may be used for such a gain. Not for one that is no number.
+    #[inline]
+    pub fn lets(self, gain: &Gain) -> bool {
+        match self {
+            Guard::Off => true,
+            Guard::Spreads(margin) => gain.mean > margin * gain.spread(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_margin_lets_through_a_smaller_one_does_too() {
+        let margins = [-1.0, 0.0, 0.5, 1.0, 2.0, f32::INFINITY].map(Guard::of_margin);
+        assert_eq!(margins[0], Guard::Off);
+        for step in -40..40 {
+            let gain = Gain { mean: step as f32 / 20.0, ln_spread: -0.5 };
+            let lets = margins.map(|guard| guard.lets(&gain));
+            assert!(lets.is_sorted_by(|narrow, wide| narrow >= wide), "{gain:?}: {lets:?}");
+        }
+    }
+
+    #[test]
+    fn one_spread_is_the_default_and_no_number_is_no_gain() {
+        let guard = Guard::default();
+        assert!(guard.lets(&Gain { mean: 1.01, ln_spread: 0.0 }));
+        assert!(!guard.lets(&Gain { mean: 1.0, ln_spread: 0.0 }));
+        assert!(!guard.lets(&Gain { mean: f32::NAN, ln_spread: 0.0 }));
+        assert!(!guard.lets(&Gain { mean: 0.1, ln_spread: f32::INFINITY }));
+        assert!(!Guard::of_margin(f32::NAN).lets(&Gain { mean: 1e9, ln_spread: 0.0 }));
+    }
+}

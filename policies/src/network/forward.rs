@@ -1,0 +1,75 @@
+//! One decision at a time, without allocating.
+
+use dynamiccl_spec::features::{CALL_WIDTH, JOB_WIDTH};
+use dynamiccl_spec::{Head, Mask};
+
+use super::activation::tanh_all;
+use super::heads::{Acted, Estimates};
+use super::job_sum::JobSum;
+use super::memory::Memory;
+use super::net::Network;
+
+/// Room for the numbers between the layers of a network.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Scratch {
+    pub(super) embedding: Vec<f32>,
+    pub(super) expert: Vec<f32>,
+    pub(super) first: Vec<f32>,
+    pub(super) last: Vec<f32>,
+    pub(super) gates: Vec<f32>,
+}
+
+impl Network {
+    /// Room to decide in.
+    pub fn scratch(&self) -> Scratch {
+        Scratch {
+            embedding: vec![0.0; self.embed.width()],
+            expert: vec![0.0; self.experts[0].width()],
+            first: vec![0.0; self.first_heads.width()],
+            last: vec![0.0; self.last_heads.width()],
+            gates: vec![0.0; self.lstm.width()],
+        }
+    }
+
+    /// Sums up a call in numbers: the embedding of its context. It stays in the scratch as well.
+    pub fn embed<'a>(&self, job: &JobSum, call: &[f32; CALL_WIDTH], scratch: &'a mut Scratch) -> &'a [f32] {
+        scratch.embedding.copy_from_slice(&job.sums);
+        self.embed.add_sparse(JOB_WIDTH, call, &mut scratch.embedding);
+        tanh_all(&mut scratch.embedding);
+        &scratch.embedding[..self.shape.embedding]
+    }
+
+    /// Decides a call: what its communicator's job adds, the call's part of its context, what is remembered,
+    /// what may be chosen.
+    ///
+    /// `choose` is asked for each head in turn; it is given the logits, −∞ where the mask forbids and finite
+    /// elsewhere, and says which one it takes: [`super::greedy`] when deployed.
+    #[inline]
+    pub fn act(
+        &self,
+        job: &JobSum,
+        call: &[f32; CALL_WIDTH],
+        memory: &Memory,
+        mask: &Mask,
+        scratch: &mut Scratch,
+        choose: impl FnMut(Head, &[f32]) -> usize,
+    ) -> Acted {
+        self.embed(job, call, scratch);
+        let Scratch { embedding, expert, first, last, .. } = scratch;
+        let of_role = &self.experts[job.role];
+        expert.copy_from_slice(&memory.sums[job.role * of_role.width()..][..of_role.width()]);
+        of_role.add(self.shape.memory, &embedding[..self.shape.embedding], expert);
+        tanh_all(expert);
+        self.first_heads.begin(first);
+        self.first_heads.add(0, &expert[..self.shape.expert], first);
+        self.choose(first, last, &call[self.slots.cost.clone()], mask, choose)
+    }
+}
+
+impl Scratch {
+    /// What the network believes about the times of the call that was decided last.
+    #[inline]
+    pub fn estimates(&self) -> Estimates {
+        Estimates::of(&self.first)
+    }
+}

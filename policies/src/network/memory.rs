@@ -1,0 +1,95 @@
+//! What a network remembers of past calls.
+//!
+//! A memory is held between refreshes: a decision reads it and never changes it, so that ranks which
+//! hold the same memory decide the same.
+
+use super::activation::{sigmoid, tanh};
+use super::forward::Scratch;
+use super::net::Network;
+use super::shape::EXPERTS;
+
+/// The state of the LSTM, and what it adds to the sums of every expert.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Memory {
+    pub(super) hidden: Vec<f32>,
+    pub(super) cell: Vec<f32>,
+    /// Expert by expert.
+    pub(super) sums: Vec<f32>,
+}
+
+impl Memory {
+    /// What the LSTM says: its h.
+    pub fn hidden(&self) -> &[f32] {
+        &self.hidden
+    }
+
+    /// What it keeps: its c.
+    pub fn cell(&self) -> &[f32] {
+        &self.cell
+    }
+}
+
+impl Network {
+    /// The memory with which a job begins.
+    pub fn memory(&self) -> Memory {
+        let sums = vec![0.0; EXPERTS * self.experts[0].width()];
+        let mut memory = Memory { hidden: self.hidden.clone(), cell: self.cell.clone(), sums };
+        self.hold(&mut memory);
+        memory
+    }
+
+    /// Forgets everything since the job began.
+    pub fn forget(&self, memory: &mut Memory) {
+        memory.hidden.copy_from_slice(&self.hidden);
+        memory.cell.copy_from_slice(&self.cell);
+        self.hold(memory);
+    }
+
+    /// Puts a state of the LSTM in the place of what is remembered.
+    pub fn restore(&self, hidden: &[f32], cell: &[f32], memory: &mut Memory) {
+        memory.hidden.copy_from_slice(hidden);
+        memory.cell.copy_from_slice(cell);
+        self.hold(memory);
+    }
+
+    /// Numbers in what is remembered of one call: its embedding, then the history row after it.
+    pub fn remembered(&self) -> usize {
+        self.shape.lstm_inputs() - self.shape.memory
+    }
+
+    /// Takes in calls, in their order: [`Network::remembered`] numbers each.
+    pub fn refresh(&self, calls: &[f32], memory: &mut Memory, scratch: &mut Scratch) {
+        for call in calls.chunks_exact(self.remembered()) {
+            self.step(call, memory, scratch);
+        }
+        self.hold(memory);
+    }
+
+    /// One step of the LSTM. Decisions see it once [`Network::hold`] has followed.
+    pub fn step(&self, call: &[f32], memory: &mut Memory, scratch: &mut Scratch) {
+        let gates = &mut scratch.gates;
+        self.lstm.begin(gates);
+        self.lstm.add(0, call, gates);
+        self.lstm.add(call.len(), &memory.hidden, gates);
+        open_gates(gates, memory);
+    }
+
+    /// Works out what the state of the LSTM adds to the sums of every expert.
+    pub fn hold(&self, memory: &mut Memory) {
+        let width = self.experts[0].width();
+        for (expert, sums) in self.experts.iter().zip(memory.sums.chunks_exact_mut(width)) {
+            expert.begin(sums);
+            expert.add(0, &memory.hidden, sums);
+        }
+    }
+}
+
+/// The next state from the sums of the gates: input, forget, candidate, output.
+pub(super) fn open_gates(gates: &[f32], memory: &mut Memory) {
+    let cells = memory.cell.len();
+    let [input, forget, candidate, output] = [0, 1, 2, 3].map(|gate| &gates[gate * cells..][..cells]);
+    for (at, (cell, hidden)) in memory.cell.iter_mut().zip(&mut memory.hidden).enumerate() {
+        *cell = sigmoid(forget[at]) * *cell + sigmoid(input[at]) * tanh(candidate[at]);
+        *hidden = sigmoid(output[at]) * tanh(*cell);
+    }
+}

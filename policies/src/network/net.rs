@@ -1,0 +1,92 @@
+//! The weights of a network, packed for the order in which they are used.
+
+use dynamiccl_spec::features::CONTEXT_WIDTH;
+
+use super::layout::Slots;
+use super::linear::{Linear, Output};
+use super::shape::{EXPERTS, Shape};
+use super::weights::Weights;
+
+/// A network that can decide. Making one allocates; nothing that it does afterwards does.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Network {
+    pub(super) shape: Shape,
+    pub(super) slots: Slots,
+    pub(super) embed: Linear,
+    pub(super) lstm: Linear,
+    pub(super) experts: [Linear; EXPERTS],
+    /// Path, pair, estimates and resources, side by side.
+    pub(super) first_heads: Linear,
+    /// Channels, chunk, threads and gain, side by side.
+    pub(super) last_heads: Linear,
+    pub(super) anchor: f32,
+    pub(super) added: Added,
+    pub(super) hidden: Vec<f32>,
+    pub(super) cell: Vec<f32>,
+}
+
+/// What earlier choices add to the sums of later ones: a row for each value of the earlier head.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Added {
+    pub path_to_resource: Vec<f32>,
+    pub pair_to_resource: Vec<f32>,
+    pub channels_to_chunk: Vec<f32>,
+    pub channels_to_gain: Vec<f32>,
+    pub chunk_to_gain: Vec<f32>,
+}
+
+impl Network {
+    /// The network of these weights, which must all be finite.
+    pub fn new(weights: &Weights) -> Self {
+        let shape = weights.shape();
+        let tensor = |name| weights.get(name).expect("a tensor of every shape");
+        let output = |weight, bias| Output { weight: tensor(weight), bias: tensor(bias) };
+        let inputs = shape.memory + shape.embedding;
+        let expert = |role: usize| {
+            let [weight, bias] = ["expert.weight", "expert.bias"]
+                .map(|name| tensor(name).chunks_exact(tensor(name).len() / EXPERTS).nth(role));
+            let [weight, bias] = [weight, bias].map(|part| part.expect("a part for every role"));
+            Linear::new(inputs, &[Output { weight, bias }])
+        };
+        Network {
+            shape,
+            slots: Slots::new(),
+            embed: Linear::new(CONTEXT_WIDTH, &[output("embed.weight", "embed.bias")]),
+            lstm: Linear::new(shape.lstm_inputs(), &[output("lstm.weight", "lstm.bias")]),
+            experts: std::array::from_fn(expert),
+            first_heads: Linear::new(
+                shape.expert,
+                &[
+                    output("path.weight", "path.bias"),
+                    output("pair.weight", "pair.bias"),
+                    output("estimate.weight", "estimate.bias"),
+                    output("resource.weight", "resource.bias"),
+                ],
+            ),
+            last_heads: Linear::new(
+                shape.resource,
+                &[
+                    output("channels.weight", "channels.bias"),
+                    output("chunk.weight", "chunk.bias"),
+                    output("threads.weight", "threads.bias"),
+                    output("gain.weight", "gain.bias"),
+                ],
+            ),
+            anchor: tensor("pair.anchor")[0],
+            added: Added {
+                path_to_resource: tensor("resource.path").to_vec(),
+                pair_to_resource: tensor("resource.pair").to_vec(),
+                channels_to_chunk: tensor("chunk.channels").to_vec(),
+                channels_to_gain: tensor("gain.channels").to_vec(),
+                chunk_to_gain: tensor("gain.chunk").to_vec(),
+            },
+            hidden: tensor("memory.hidden").to_vec(),
+            cell: tensor("memory.cell").to_vec(),
+        }
+    }
+
+    /// Its widths.
+    pub fn shape(&self) -> Shape {
+        self.shape
+    }
+}

@@ -1,0 +1,50 @@
+//! The calls since memory was refreshed last, as the LSTM will see them.
+//!
+//! What was measured of a call is known when the next one comes, so a call waits here for its second half.
+
+use dynamiccl_spec::features::{Encoder, HISTORY_WIDTH, PastCall};
+
+/// Calls that memory has not taken in yet. Room for all of them is taken at the beginning.
+#[derive(Debug, Clone)]
+pub(super) struct History {
+    rows: Vec<f32>,
+    embedding: usize,
+    /// Calls that are here, the last perhaps by half.
+    calls: usize,
+    waiting: bool,
+}
+
+impl History {
+    /// Room for this many calls whose contexts are embedded in so many numbers.
+    pub fn new(calls: usize, embedding: usize) -> Self {
+        let rows = vec![0.0; calls * (embedding + HISTORY_WIDTH)];
+        History { rows, embedding, calls: 0, waiting: false }
+    }
+
+    /// Adds the embedding of a call.
+    pub fn call(&mut self, embedding: &[f32]) {
+        let width = self.embedding + HISTORY_WIDTH;
+        self.rows[self.calls * width..][..self.embedding].copy_from_slice(embedding);
+        (self.calls, self.waiting) = (self.calls + 1, true);
+    }
+
+    /// Adds what became of the last call, and says whether there is no room for another.
+    pub fn became(&mut self, past: &PastCall) -> bool {
+        let width = self.embedding + HISTORY_WIDTH;
+        if std::mem::take(&mut self.waiting) {
+            let row = self.rows[..self.calls * width].last_chunk_mut().expect("a call waits");
+            Encoder::history(past, row);
+        }
+        self.calls * width == self.rows.len()
+    }
+
+    /// The calls, oldest first.
+    pub fn rows(&self) -> &[f32] {
+        &self.rows[..self.calls * (self.embedding + HISTORY_WIDTH)]
+    }
+
+    /// Forgets them.
+    pub fn clear(&mut self) {
+        (self.calls, self.waiting) = (0, false);
+    }
+}

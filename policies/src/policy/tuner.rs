@@ -1,0 +1,133 @@
+//! A policy at work: what it remembers, and what it has decided before.
+
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+
+use dynamiccl_spec::features::CALL_WIDTH;
+use dynamiccl_spec::{Decision, Fallback, Head, Measure, Query, Reason, Tuner};
+
+use super::Policy;
+use super::history::History;
+use super::jobs::Jobs;
+use crate::memo::{Key, Memo};
+use crate::network::{Memory, Scratch, greedy};
+
+/// Decisions that a tuner keeps.
+const MEMO: usize = 512;
+
+/// Decides by a policy. It allocates when it is made and never again.
+///
+/// What it remembers is of one rank's calls, in their order. Deployed, it never refreshes its memory;
+/// a decision is then a pure function of the policy and the query.
+#[derive(Debug, Clone)]
+pub struct PolicyTuner {
+    policy: Arc<Policy>,
+    memory: Memory,
+    /// Calls that wait for the next refresh; none where there is never one.
+    history: Option<History>,
+    jobs: Jobs,
+    memo: Memo,
+    scratch: Scratch,
+    call: [f32; CALL_WIDTH],
+}
+
+impl PolicyTuner {
+    /// A tuner that takes in what it has seen after every so many calls; never, where it is not said.
+    pub fn new(policy: Arc<Policy>, refresh: Option<NonZeroUsize>) -> Self {
+        PolicyTuner::with_memo(policy, refresh, MEMO)
+    }
+
+    /// The same with room for at least this many decisions.
+    pub fn with_memo(policy: Arc<Policy>, refresh: Option<NonZeroUsize>, decisions: usize) -> Self {
+        let network = policy.network();
+        PolicyTuner {
+            memory: network.memory(),
+            history: refresh.map(|calls| History::new(calls.get(), network.shape().embedding)),
+            jobs: Jobs::new(network),
+            memo: Memo::new(decisions),
+            scratch: network.scratch(),
+            call: [0.0; CALL_WIDTH],
+            policy,
+        }
+    }
+
+    /// The policy.
+    pub fn policy(&self) -> &Policy {
+        &self.policy
+    }
+
+    /// What it remembers.
+    pub fn memory(&self) -> &Memory {
+        &self.memory
+    }
+
+    /// Decides a call. What a tuner that learns by measuring would want to know, a policy does not.
+    #[inline]
+    pub fn answer(&mut self, query: &Query<'_>) -> Decision {
+        if self.history.is_some() {
+            self.take_in(query);
+        }
+        if let Some(settled) = query.settled() {
+            return settled;
+        }
+        let (_, job) = self.jobs.of(self.policy.network(), query.encoder);
+        let key = Key::new(query, job);
+        if let Some(decision) = self.memo.get(&key) {
+            return *decision;
+        }
+        let decision = self.work_out(query);
+        self.memo.put(&key, &decision);
+        decision
+    }
+
+    /// Asks the network, and the guard where the network would not do as NCCL does.
+    fn work_out(&mut self, query: &Query<'_>) -> Decision {
+        let (network, scratch) = (self.policy.network(), &mut self.scratch);
+        let (job, _) = self.jobs.of(network, query.encoder);
+        query.encoder.call(query.call, &mut self.call);
+        let own_pair = query.gated.own.map_or(0, |pair| pair.index());
+        let choose = |head, logits: &[f32]| greedy(logits, if head == Head::Pair { own_pair } else { 0 });
+        let acted = network.act(job, &self.call, &self.memory, &query.gated.mask, scratch, choose);
+        let own = query.own();
+        let knobs = acted.choice.knobs().unwrap_or(own);
+        let micros = scratch.estimates().micros(&query.call.table);
+        if knobs != own && !self.policy.guard().lets(&acted.gain) {
+            return Decision { micros, ..Decision::fallback(query, Fallback::Unsure) };
+        }
+        Decision { knobs, reason: Reason::Policy, micros, exploratory: false }
+    }
+
+    /// Takes note of what became of the call before and of the one that now comes, and refreshes memory
+    /// where it is time.
+    fn take_in(&mut self, query: &Query<'_>) {
+        let (network, scratch) = (self.policy.network(), &mut self.scratch);
+        let Some(history) = &mut self.history else { return };
+        if history.became(query.past) {
+            network.refresh(history.rows(), &mut self.memory, scratch);
+            history.clear();
+            self.memo.clear();
+        }
+        query.encoder.call(query.call, &mut self.call);
+        let (job, _) = self.jobs.of(network, query.encoder);
+        history.call(network.embed(job, &self.call, scratch));
+    }
+}
+
+impl Tuner for PolicyTuner {
+    fn name(&self) -> &str {
+        self.policy.name()
+    }
+
+    fn begin(&mut self) {
+        self.policy.network().forget(&mut self.memory);
+        self.memo.clear();
+        if let Some(history) = &mut self.history {
+            history.clear();
+        }
+    }
+
+    #[inline]
+    fn decide(&mut self, query: &Query<'_>, _: &mut Measure<'_>) -> Decision {
+        self.answer(query)
+    }
+}
