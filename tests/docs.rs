@@ -80,7 +80,7 @@ fn the_command_page_explains_every_field() {
 #[test]
 fn the_command_page_explains_every_flag() {
     let page = repository("docs/commands.md");
-    for command in ["simulate", "validate", "calibrate", "check-env", "bench"] {
+    for command in ["simulate", "validate", "calibrate", "check-env", "decide", "bench"] {
         let help = Dir::new().run(&format!("{command} -h")).stdout;
         let words = help.split(|c: char| !c.is_ascii_alphanumeric() && c != '-');
         for flag in words.filter(|word| word.starts_with("--") && word.len() > 2) {

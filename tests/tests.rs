@@ -23,4 +23,5 @@ mod check_env;
 mod bench;
 
 /// What the documentation promises.
+mod decide;
 mod docs;
