@@ -52,7 +52,7 @@ fn the_cluster_page_explains_every_field() {
 }
 
 /// Commands that between them print every field of every document.
-const DOCUMENTS: [&str; 14] = [
+const DOCUMENTS: [&str; 15] = [
     "simulate --curriculum smoke --worlds 1",
     "simulate --cluster dgx_a100 --nodes 1 --collective allreduce --bytes 1M",
     "validate --sweeps sweeps",
@@ -60,6 +60,7 @@ const DOCUMENTS: [&str; 14] = [
     "calibrate --log all_reduce.json --cluster h100_4gpu --out mine.toml",
     "tune --method tpe --cluster dgx_a100 --nodes 1 --collective allreduce --bytes 1M --budget 12",
     "check-env sim --steps 1000",
+    "decide --policy tiny.safetensors --cluster dgx_a100 --nodes 1 --collective reduce",
     "eval --against nccl,oracle --clusters dgx_a100 --nodes 1 --worlds 1 --seeds 1",
     "eval --policy tiny.safetensors --against nccl --clusters tcp10g_1gpu --nodes 2 --worlds 1 --seeds 1",
     "inspect tiny.safetensors",
@@ -90,9 +91,18 @@ fn the_command_page_explains_every_field() {
 #[test]
 fn the_command_page_explains_every_flag() {
     let page = repository("docs/commands.md");
-    for command in
-        ["simulate", "validate", "calibrate", "tune", "check-env", "eval", "inspect", "export", "bench"]
-    {
+    for command in [
+        "simulate",
+        "validate",
+        "calibrate",
+        "tune",
+        "check-env",
+        "decide",
+        "eval",
+        "inspect",
+        "export",
+        "bench",
+    ] {
         let help = Dir::new().run(&format!("{command} -h")).stdout;
         let words = help.split(|c: char| !c.is_ascii_alphanumeric() && c != '-');
         for flag in words.filter(|word| word.starts_with("--") && word.len() > 2) {

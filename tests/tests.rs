@@ -35,4 +35,5 @@ mod export;
 mod bench;
 
 /// What the documentation promises.
+mod decide;
 mod docs;

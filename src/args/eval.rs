@@ -16,7 +16,7 @@ EXAMPLES
 
 ", exit_codes!()))]
 pub struct EvalArgs {
-    /// Policy to judge, listed first
+    /// Frozen policy, or table in the form of NVIDIA's example tuner, to judge; listed first
     #[arg(long, value_name = "FILE")]
     pub policy: Option<PathBuf>,
     /// Tuners to judge, separated by commas: nccl, oracle, bayes, random, fixed:ALGO/PROTO[/CHANNELS], mraco,

@@ -16,6 +16,7 @@ EXIT CODES
 
 mod calibrate;
 mod check_env;
+mod decide;
 mod eval;
 mod export;
 mod inspect;
@@ -31,6 +32,7 @@ use clap::{ArgAction, Parser, Subcommand, ValueEnum};
 
 pub use calibrate::CalibrateArgs;
 pub use check_env::{CheckEnvArgs, EnvKind};
+pub use decide::DecideArgs;
 pub use eval::EvalArgs;
 pub use export::{ExportArgs, ExportFormat};
 pub use inspect::InspectArgs;
@@ -112,6 +114,8 @@ pub enum Command {
     Calibrate(CalibrateArgs),
     /// Search the best settings of calls by trying them
     Tune(TuneArgs),
+    /// What a policy chooses on one machine over all sizes, and NCCL's choice beside it
+    Decide(DecideArgs),
     /// Hold an environment to every rule of the contract
     CheckEnv(CheckEnvArgs),
     /// Judge tuners against NCCL's own choice and the best there is

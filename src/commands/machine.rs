@@ -2,11 +2,12 @@
 
 use std::path::Path;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail, ensure};
 use dynamiccl_env::cluster::Cluster;
 use dynamiccl_env::cluster::search::Span;
 use dynamiccl_env::cluster::topology::Topology;
 use dynamiccl_env::nccl::graph::Graphs;
+use dynamiccl_spec::Overrides;
 
 use crate::args::MachineArgs;
 
@@ -27,6 +28,17 @@ pub fn replace_graphs(cluster: &mut Cluster, nodes: u32, file: Option<&Path>) ->
     let Some(file) = file else { return Ok(()) };
     let span = if nodes > 1 { Span::Several } else { Span::One };
     cluster.replace_graphs(span, Graphs::read(file)?, &name(file)).with_context(|| name(file))
+}
+
+/// The variables of `--env`, as NCCL would read them.
+pub fn overrides(assignments: &[(String, String)]) -> Result<Overrides> {
+    let mut overrides = Overrides::default();
+    for (index, (name, value)) in assignments.iter().enumerate() {
+        let again = assignments[..index].iter().any(|(earlier, _)| earlier == name);
+        ensure!(!again, "--env {name}={value}: {name} is given twice, give it once");
+        overrides.set(name, value).map_err(|error| anyhow!("--env {error}"))?;
+    }
+    Ok(overrides)
 }
 
 /// A path that fits on a line of any text, a comment of a file included.

@@ -4,10 +4,12 @@
 mod bench;
 mod calibrate;
 mod check_env;
+mod decide;
 mod eval;
 mod export;
 mod inspect;
 mod machine;
+mod policy_file;
 mod simulate;
 mod tune;
 mod validate;
@@ -26,6 +28,7 @@ pub fn run(args: &Args) -> Result<Ending> {
         Command::Validate(args) => validate::run(args, &session),
         Command::Calibrate(args) => calibrate::run(args, &session),
         Command::Tune(args) => tune::run(args, &session),
+        Command::Decide(args) => decide::run(args, &session),
         Command::CheckEnv(args) => check_env::run(args, &session),
         Command::Eval(args) => eval::run(args, &session),
         Command::Inspect(args) => inspect::run(args, &session),

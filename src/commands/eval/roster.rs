@@ -2,18 +2,16 @@
 
 use std::num::NonZeroUsize;
 use std::path::Path;
-use std::sync::Arc;
 
 use anyhow::{Context, Result, anyhow, ensure};
 use dynamiccl_env::evaluate::Entrant;
 use dynamiccl_policies::baselines::Fixed;
-use dynamiccl_policies::frozen::Frozen;
-use dynamiccl_policies::policy::{Policy, PolicyTuner};
 use dynamiccl_policies::roster::{self, Entry};
 use dynamiccl_spec::words::look_up;
 use dynamiccl_spec::{Algorithm, ChannelChoice, Knobs, Pair, Protocol};
 
 use crate::args::EvalArgs;
+use crate::commands::policy_file::PolicyFile;
 
 /// Calls after which a policy takes in what it was told: often enough to follow the weather.
 const REFRESH: NonZeroUsize = NonZeroUsize::new(16).expect("not 0");
@@ -35,11 +33,12 @@ enum Known {
 pub fn entrants(args: &EvalArgs) -> Result<Vec<Entrant>> {
     let mut entrants: Vec<Entrant> = args.policy.as_deref().map(policy).transpose()?.into_iter().collect();
     for name in &args.against {
+        let entrant = entrant(name)?;
         ensure!(
-            !entrants.iter().any(|entrant| entrant.name == *name),
+            !entrants.iter().any(|known| known.name == entrant.name),
             "--against {name}: it is named twice, name it once"
         );
-        entrants.push(entrant(name)?);
+        entrants.push(entrant);
     }
     Ok(entrants)
 }
@@ -48,6 +47,9 @@ fn entrant(name: &str) -> Result<Entrant> {
     if let Some(words) = name.strip_prefix(FIXED) {
         let knobs = fixed(words).with_context(|| format!("--against {name}"))?;
         return Ok(Entrant::tuner(name, move |_| Box::new(Fixed::new(knobs))));
+    }
+    if is_file(name) {
+        return policy(Path::new(name));
     }
     let tuners = roster::entries().map(|entry| (entry.name, Known::Tuner(entry)));
     let known: Vec<_> = ORACLES.into_iter().chain(tuners).collect();
@@ -72,13 +74,17 @@ fn fixed(words: &str) -> Result<Knobs> {
     Ok(Knobs::with_pair(pair, channels))
 }
 
-/// A policy from its file.
+/// A policy or table from its file, under the file's name.
 fn policy(file: &Path) -> Result<Entrant> {
-    let frozen = Frozen::open(file)?;
-    let name =
-        file.file_stem().map_or_else(|| "policy".to_owned(), |stem| stem.to_string_lossy().into_owned());
-    let policy = Arc::new(Policy::new(name.clone(), &frozen.weights, frozen.about.margin, frozen.hash()));
-    Ok(Entrant::tuner(&name, move |_| Box::new(PolicyTuner::new(Arc::clone(&policy), Some(REFRESH)))))
+    let policy = PolicyFile::open(file)?;
+    let name = file.file_stem().unwrap_or_default().to_string_lossy();
+    Ok(Entrant::tuner(&name, move |_| policy.tuner(Some(REFRESH))))
+}
+
+/// Whether a name is meant to be that of a file.
+fn is_file(name: &str) -> bool {
+    let path = Path::new(name);
+    path.extension().is_some() || path.components().count() > 1
 }
 
 #[cfg(test)]

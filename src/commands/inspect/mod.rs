@@ -13,6 +13,7 @@ use dynamiccl_policies::frozen::{self, Frozen};
 use dynamiccl_policies::nccl_csv::Table;
 
 use super::machine::name;
+use super::policy_file::looks_frozen;
 use crate::args::InspectArgs;
 use crate::exit::Ending;
 use crate::session::Session;
@@ -28,7 +29,7 @@ pub fn run(args: &InspectArgs, session: &Session) -> Result<Ending> {
 }
 
 fn what(file: &Path, bytes: &[u8]) -> Result<What> {
-    if looks_like_policy(file, bytes) {
+    if looks_frozen(file, bytes) {
         return match Frozen::read(bytes) {
             Ok(frozen) => Ok(What::Policy(Box::new(policy::Runnable::new(&frozen)))),
             Err(why) if why.is_foreign() => {
@@ -49,11 +50,6 @@ fn what(file: &Path, bytes: &[u8]) -> Result<What> {
         bail!("{}: no rule in it, so no table; give a policy or a table", name(file));
     }
     Ok(What::Table(table::Summary::new(&table)))
-}
-
-/// A safetensors file begins with the length of its header, and the header with a brace.
-fn looks_like_policy(file: &Path, bytes: &[u8]) -> bool {
-    file.extension().is_some_and(|e| e == "safetensors") || bytes.get(6..9) == Some(b"\0\0{")
 }
 
 /// Files of ours that other commands read.

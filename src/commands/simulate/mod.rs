@@ -7,7 +7,7 @@ mod text;
 
 use std::env;
 
-use anyhow::{Context, Result, anyhow, bail, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use dynamiccl_env::cluster::{Cluster, CommOptions};
 use dynamiccl_env::model::ConstantsFile;
 use dynamiccl_env::sim::Simulator;
@@ -53,7 +53,7 @@ impl Plan {
             ranks_per_node: args.ranks_per_node,
             sharp: args.sharp,
             version: args.nccl,
-            overrides: overrides(&args.env)?,
+            overrides: machine::overrides(&args.env)?,
         };
         let mut cluster = machine::load(&args.machine)?;
         machine::replace_graphs(&mut cluster, nodes, args.graphs.graph.as_deref())?;
@@ -129,17 +129,6 @@ impl Plan {
         }
         notes
     }
-}
-
-/// The variables of `--env`, as NCCL would read them.
-fn overrides(assignments: &[(String, String)]) -> Result<Overrides> {
-    let mut overrides = Overrides::default();
-    for (index, (name, value)) in assignments.iter().enumerate() {
-        let again = assignments[..index].iter().any(|(earlier, _)| earlier == name);
-        ensure!(!again, "--env {name}={value}: {name} is given twice, give it once");
-        overrides.set(name, value).map_err(|error| anyhow!("--env {error}"))?;
-    }
-    Ok(overrides)
 }
 
 /// Variables of the shell that would change NCCL's decision in a job started from it.

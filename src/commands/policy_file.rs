@@ -1,0 +1,54 @@
+//! A file that can decide: a frozen policy, or a table in the form of NVIDIA's example tuner.
+
+use std::fs;
+use std::num::NonZeroUsize;
+use std::path::Path;
+use std::sync::Arc;
+
+use anyhow::{Context, Result};
+use dynamiccl_policies::frozen::Frozen;
+use dynamiccl_policies::nccl_csv::{Table, TableTuner};
+use dynamiccl_policies::policy::{Policy, PolicyTuner};
+use dynamiccl_spec::Tuner;
+
+use super::machine;
+
+/// What a file holds that can decide.
+#[derive(Debug, Clone)]
+pub enum PolicyFile {
+    /// A frozen policy.
+    Frozen(Arc<Policy>),
+    /// A table.
+    Table(TableTuner),
+}
+
+impl PolicyFile {
+    /// Reads the file.
+    pub fn open(file: &Path) -> Result<Self> {
+        let place = || machine::name(file);
+        let bytes = fs::read(file).with_context(|| format!("{}: cannot be read", place()))?;
+        if looks_frozen(file, &bytes) {
+            let frozen = Frozen::read(&bytes).with_context(place)?;
+            return Ok(PolicyFile::Frozen(Arc::new(frozen.policy())));
+        }
+        let text = str::from_utf8(&bytes)
+            .with_context(|| format!("{}: neither a policy (.safetensors) nor a table of text", place()))?;
+        let table = Table::parse(text).with_context(place)?;
+        let stem = file.file_stem().unwrap_or_default().to_string_lossy();
+        Ok(PolicyFile::Table(TableTuner::new(stem, &table)))
+    }
+
+    /// A tuner that goes by it and takes in what it was told every `refresh` calls; never, where none.
+    pub fn tuner(&self, refresh: Option<NonZeroUsize>) -> Box<dyn Tuner> {
+        match self {
+            PolicyFile::Frozen(policy) => Box::new(PolicyTuner::new(Arc::clone(policy), refresh)),
+            PolicyFile::Table(table) => Box::new(table.clone()),
+        }
+    }
+}
+
+/// Whether it is meant to be a frozen policy: safetensors begin with the length of a header, and the header
+/// with a brace.
+pub fn looks_frozen(file: &Path, bytes: &[u8]) -> bool {
+    file.extension().is_some_and(|e| e == "safetensors") || bytes.get(6..9) == Some(b"\0\0{")
+}
