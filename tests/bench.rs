@@ -16,6 +16,9 @@ fn every_figure_is_there_and_above_zero() {
         "simulator_us",
         "env_steps_per_s",
         "env_two_cores",
+        "decide_memo_ns",
+        "decide_full_ns",
+        "lstm_step_ns",
         "calls",
         "places",
     ];
@@ -39,6 +42,9 @@ fn the_text_names_the_parts() {
     decision N ns
     environment step N ns
     knobs realised N ns
+    policy's LSTM step N ns
+    policy's decision, a new one N ns
+    policy's decision, made before N ns
     simulated call N ns
     simulator made N us
     true time N ns

@@ -11,7 +11,8 @@ use crate::util::{Dir, assert_same};
 const SIMULATE: &str = "simulate --cluster dgx_a100 --nodes 2 --collective allreduce";
 
 /// Every command, and none.
-const COMMANDS: [&str; 7] = ["", "simulate", "validate", "calibrate", "tune", "check-env", "bench"];
+const COMMANDS: [&str; 10] =
+    ["", "simulate", "validate", "calibrate", "tune", "check-env", "eval", "inspect", "export", "bench"];
 
 #[test]
 fn help_is_what_we_mean_to_say() {

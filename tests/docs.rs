@@ -52,7 +52,7 @@ fn the_cluster_page_explains_every_field() {
 }
 
 /// Commands that between them print every field of every document.
-const DOCUMENTS: [&str; 8] = [
+const DOCUMENTS: [&str; 14] = [
     "simulate --curriculum smoke --worlds 1",
     "simulate --cluster dgx_a100 --nodes 1 --collective allreduce --bytes 1M",
     "validate --sweeps sweeps",
@@ -60,6 +60,12 @@ const DOCUMENTS: [&str; 8] = [
     "calibrate --log all_reduce.json --cluster h100_4gpu --out mine.toml",
     "tune --method tpe --cluster dgx_a100 --nodes 1 --collective allreduce --bytes 1M --budget 12",
     "check-env sim --steps 1000",
+    "eval --against nccl,oracle --clusters dgx_a100 --nodes 1 --worlds 1 --seeds 1",
+    "eval --policy tiny.safetensors --against nccl --clusters tcp10g_1gpu --nodes 2 --worlds 1 --seeds 1",
+    "inspect tiny.safetensors",
+    "inspect nccl_tuner.conf",
+    "export --policy tiny.safetensors --out t.conf --format nccl-csv --cluster dgx_a100 --nodes 2",
+    "export --policy tiny.safetensors --out b.safetensors --history job.jsonl",
     "bench",
 ];
 
@@ -69,6 +75,9 @@ fn the_command_page_explains_every_field() {
     dir.borrow("tests/data/sweeps", "sweeps");
     dir.borrow("tests/data/tables", "tables");
     dir.borrow("env/tests/data/logs/v2_17_3.json", "all_reduce.json");
+    dir.borrow("env/tests/data/traces/job.jsonl", "job.jsonl");
+    dir.write_policy("tiny.safetensors");
+    dir.write("nccl_tuner.conf", "allreduce,0,4294967295,ring,ll,-1,-1,-1\n");
     let mut fields = BTreeSet::new();
     for words in DOCUMENTS {
         keys(&dir.run(&format!("{words} --json")).json(), &mut fields);
@@ -81,7 +90,9 @@ fn the_command_page_explains_every_field() {
 #[test]
 fn the_command_page_explains_every_flag() {
     let page = repository("docs/commands.md");
-    for command in ["simulate", "validate", "calibrate", "tune", "check-env", "bench"] {
+    for command in
+        ["simulate", "validate", "calibrate", "tune", "check-env", "eval", "inspect", "export", "bench"]
+    {
         let help = Dir::new().run(&format!("{command} -h")).stdout;
         let words = help.split(|c: char| !c.is_ascii_alphanumeric() && c != '-');
         for flag in words.filter(|word| word.starts_with("--") && word.len() > 2) {
@@ -91,6 +102,19 @@ fn the_command_page_explains_every_flag() {
             );
         }
     }
+}
+
+#[test]
+fn the_format_page_explains_every_key_and_every_tensor() {
+    let page = repository("docs/frozen-format.md");
+    let frozen = Dir::new().write_policy("tiny.safetensors");
+    let keys = frozen.about.metadata().into_keys().chain(["content"]);
+    let missing: Vec<_> = keys
+        .chain(frozen.weights.tensors().map(|(name, _, _)| name))
+        .filter(|name| !page.contains(&format!("`{name}`")))
+        .collect();
+    assert!(missing.is_empty(), "docs/frozen-format.md says nothing about {missing:?}");
+    assert!(page.contains(dynamiccl_policies::frozen::FORMAT));
 }
 
 /// Where the README shows output of the program.

@@ -22,6 +22,15 @@ mod tune;
 /// `check-env`.
 mod check_env;
 
+/// `eval`.
+mod eval;
+
+/// `inspect`.
+mod inspect;
+
+/// `export`.
+mod export;
+
 /// `bench`.
 mod bench;
 

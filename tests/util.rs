@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 
 use assert_cmd::Command;
 use assert_cmd::cargo::cargo_bin;
+use dynamiccl_policies::frozen::{About, Frozen, Training};
+use dynamiccl_policies::network::{Shape, Weights};
 use dynamiccl_spec::Overrides;
 use serde_json::Value;
 use tempfile::TempDir;
@@ -37,6 +39,21 @@ impl Dir {
     /// Writes a file in the folder.
     pub fn write(&self, name: &str, text: &str) {
         fs::write(self.path(name), text).expect("write a test file");
+    }
+
+    /// Writes the file of a small policy in the folder, and gives the policy.
+    pub fn write_policy(&self, name: &str) -> Frozen {
+        let shape = Shape { embedding: 8, memory: 8, expert: 8, resource: 8 };
+        let training = Training { seeds: vec![7], version: "0.1.0".to_owned(), ..Training::default() };
+        let results = vec![("speedup.tier1".to_owned(), 1.25)];
+        let (called, nccl) = ("tiny".to_owned(), vec!["2.30".to_owned()]);
+        let about = About { name: called, nccl, margin: 1.0, training, results, ..About::default() };
+        let mut weights = Weights::untrained(shape);
+        // A bias of the gates, so that a recording leaves something in memory.
+        weights.get_mut("lstm.bias").expect("a tensor of the network").fill(0.5);
+        let frozen = Frozen { weights, about };
+        fs::write(self.path(name), frozen.to_bytes()).expect("write a test file");
+        frozen
     }
 
     /// Gives a file or folder of the repository a name in the folder.

@@ -6,17 +6,18 @@
 use std::sync::Arc;
 
 use dynamiccl_spec::features::{CallContext, Encoder, PastCall};
-use dynamiccl_spec::{Collective, Gated, Gates, Knobs, Query, TopologyClass, Workload};
+use dynamiccl_spec::{Collective, CostTable, Gated, Gates, JobContext, Knobs, Query, Role, TopologyClass};
 
 use crate::cluster::{Cluster, ClusterError, CommOptions};
 use crate::job::{Job, Setting, Shown, Source};
 use crate::nccl::{Communicator, Realised};
 use crate::workload::Placement;
 
-/// A communicator on which a tuner can be asked. The job on it makes no call before: every call is a first.
+/// A communicator on which a tuner can be asked.
 #[derive(Debug, Clone)]
 pub struct Asking {
     communicator: Communicator,
+    context: JobContext,
     encoder: Encoder,
     gates: Gates,
     past: PastCall,
@@ -40,13 +41,30 @@ impl Asking {
         options: &CommOptions,
         shown: Shown,
     ) -> Result<Self, ClusterError> {
-        let communicator = cluster.communicator(nodes, options)?;
-        let job = benchmark(cluster, nodes, options, shown);
-        let place = Placement { nodes, ranks_per_node: communicator.ranks_per_node(), siblings: 1 };
-        let context = job.context(&place, None, &Workload::default());
+        let ranks_per_node = options.ranks_per_node.unwrap_or(cluster.gpus_per_node);
+        let place = Placement { nodes, ranks_per_node, siblings: 1 };
+        Asking::in_job(&benchmark(cluster, nodes, options, shown), &place)
+    }
+
+    /// On a communicator of a job that lies like this.
+    pub(crate) fn in_job(job: &Job, place: &Placement) -> Result<Self, ClusterError> {
+        let Setting { sharp, version, deterministic, ref overrides, .. } = job.setting;
+        let ranks_per_node = Some(place.ranks_per_node);
+        let options = CommOptions { ranks_per_node, sharp, version, overrides: overrides.clone() };
+        let communicator = job.cluster.communicator(place.nodes, &options)?;
+        let context = job.context(place, None, &job.workload());
         // A gate holds whether or not anybody has told the tuner.
-        let gates = Gates::new(&job.topology(&place), false, options.overrides.clone());
-        Ok(Asking { communicator, encoder: Encoder::new(&context), gates, past: PastCall::default() })
+        let gates = Gates::new(&job.topology(place), deterministic, options.overrides);
+        let (encoder, past) = (Encoder::new(&context), PastCall::default());
+        Ok(Asking { communicator, context, encoder, gates, past })
+    }
+
+    /// Tells the tuner what the next calls are for.
+    pub(crate) fn tell_role(&mut self, role: Role) {
+        if self.context.scheduler.role != role {
+            self.context.scheduler.role = role;
+            self.encoder = Encoder::new(&self.context);
+        }
     }
 
     /// NCCL's side.
@@ -56,22 +74,35 @@ impl Asking {
 
     /// A call, `pipelined` operations in one launch.
     pub fn call(&self, collective: Collective, bytes: u64, pipelined: u32) -> Asked {
-        let table = self.communicator.cost_table(collective, bytes, pipelined);
+        let table = match collective.is_tuned() {
+            true => self.communicator.cost_table(collective, bytes, pipelined),
+            false => CostTable::default(),
+        };
         let gated = self.gates.narrow(collective, &table);
         let call = CallContext { collective, bytes, pipelined, table, pairs: gated.mask.pairs() };
         Asked { call, gated }
     }
 
-    /// The question about a call.
+    /// The question about a call that is the first of its job.
     pub fn query<'a>(&'a self, asked: &'a Asked) -> Query<'a> {
+        self.query_after(0, asked, &self.past)
+    }
+
+    /// The question about a call after others, on the communicator with this number.
+    pub(crate) fn query_after<'a>(
+        &'a self,
+        communicator: u32,
+        asked: &'a Asked,
+        past: &'a PastCall,
+    ) -> Query<'a> {
         Query {
-            communicator: 0,
+            communicator,
             ranks: self.communicator.ranks(),
             nodes: self.communicator.nodes(),
             encoder: &self.encoder,
             call: &asked.call,
             gated: &asked.gated,
-            past: &self.past,
+            past,
         }
     }
 

@@ -11,6 +11,7 @@ pub mod nccl_csv;
 pub mod network;
 pub mod online;
 pub mod policy;
+pub mod probe;
 pub mod random;
 pub mod roster;
 pub mod search;

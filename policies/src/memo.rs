@@ -9,22 +9,21 @@ use dynamiccl_spec::ids::PAIRS;
 use dynamiccl_spec::{CostTable, Decision, Knobs, Query, Reason};
 
 /// Places in which a key may be.
-const WAYS: usize = 4;
+const WAYS: usize = 8;
 
 /// Decisions by what they depend on.
 #[derive(Debug, Clone)]
 pub struct Memo {
-    /// Sets of places; a power of two.
-    sets: Vec<[Entry; WAYS]>,
-    /// Entries of another number are empty, so that all can be forgotten at once.
-    epoch: u64,
-    /// The place in its set that the next new decision takes.
+    /// Part of the hashes of the keys that are there, set by set, 0 where there is none: a look at one line
+    /// of a cache says which places are worth a closer look. As many sets as a power of two.
+    tags: Vec<[u32; WAYS]>,
+    entries: Vec<[Entry; WAYS]>,
+    /// The place in its set that the next new decision takes where all are taken.
     next: usize,
 }
 
 #[derive(Debug, Clone, Copy)]
 struct Entry {
-    epoch: u64,
     key: Key,
     decision: Decision,
 }
@@ -41,36 +40,58 @@ pub struct Key {
 const WORDS: usize = PAIRS + HEADS + 3;
 
 impl Memo {
-    /// Room for at least this many decisions.
+    /// Room for this many decisions, filled up to a power of two and at least 8.
     pub fn new(decisions: usize) -> Self {
-        let knobs = Knobs::OWN;
-        let micros = CostTable::default();
+        let (knobs, micros) = (Knobs::OWN, CostTable::default());
         let decision = Decision { knobs, reason: Reason::Policy, micros, spread: None, exploratory: false };
         let key = Key { job: 0, bytes: 0, words: [0; WORDS] };
         let sets = decisions.div_ceil(WAYS).next_power_of_two();
-        Memo { sets: vec![[Entry { epoch: 0, key, decision }; WAYS]; sets], epoch: 1, next: 0 }
+        let entries = vec![[Entry { key, decision }; WAYS]; sets];
+        Memo { tags: vec![[0; WAYS]; sets], entries, next: 0 }
     }
 
     /// What was decided under this key.
     #[inline]
     pub fn get(&self, key: &Key) -> Option<&Decision> {
-        let set = &self.sets[key.place(self.sets.len())];
-        set.iter().find(|entry| entry.epoch == self.epoch && entry.key.same(key)).map(|entry| &entry.decision)
+        let Place { set, tag } = self.place(key);
+        let alike = alike(&self.tags[set], tag);
+        let mut places = (0..WAYS).filter(|way| alike >> way & 1 == 1);
+        let entry = |way: usize| &self.entries[set][way];
+        places.find(|&way| entry(way).key.same(key)).map(|way| &entry(way).decision)
     }
 
     /// Keeps a decision, in the place of another where there is no more room.
     pub fn put(&mut self, key: &Key, decision: &Decision) {
-        let place = key.place(self.sets.len());
-        let set = &mut self.sets[place];
-        let at = set.iter().position(|entry| entry.epoch != self.epoch).unwrap_or(self.next);
+        let Place { set, tag } = self.place(key);
+        let free = alike(&self.tags[set], 0);
+        let way = if free == 0 { self.next } else { free.trailing_zeros() as usize };
         self.next = (self.next + 1) % WAYS;
-        set[at] = Entry { epoch: self.epoch, key: *key, decision: *decision };
+        self.tags[set][way] = tag;
+        self.entries[set][way] = Entry { key: *key, decision: *decision };
     }
 
     /// Forgets everything.
     pub fn clear(&mut self) {
-        self.epoch += 1;
+        self.tags.fill([0; WAYS]);
     }
+
+    #[inline]
+    fn place(&self, key: &Key) -> Place {
+        let hash = key.hash();
+        Place { set: hash as usize & (self.tags.len() - 1), tag: (hash >> 32) as u32 | 1 }
+    }
+}
+
+/// Where a key may be.
+struct Place {
+    set: usize,
+    tag: u32,
+}
+
+/// The places of a set that have this tag, as bits.
+#[inline]
+fn alike(tags: &[u32; WAYS], tag: u32) -> u32 {
+    tags.iter().enumerate().fold(0, |alike, (way, &there)| alike | u32::from(there == tag) << way)
 }
 
 impl Key {
@@ -89,12 +110,13 @@ impl Key {
         Key { job, bytes: call.bytes, words }
     }
 
-    /// The set in which it is, of so many.
+    /// Says where to look, and nothing more.
     #[inline]
-    fn place(&self, sets: usize) -> usize {
+    fn hash(&self) -> u64 {
         let words = self.words.iter().fold(0, |all, word| all ^ word);
         let mixed = (self.bytes ^ u64::from(words) << 32).wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ self.job;
-        (mixed.wrapping_mul(0xbf58_476d_1ce4_e5b9) >> 40) as usize & (sets - 1)
+        let mixed = (mixed ^ mixed >> 32).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed ^ mixed >> 32
     }
 
     #[inline]
@@ -138,7 +160,7 @@ mod tests {
         // Swapped words leave the hash as it is.
         let (mut memo, mut swapped) = (Memo::new(1), key(1, 8));
         swapped.words.swap(3, 4);
-        assert_eq!(swapped.place(1 << 20), key(1, 8).place(1 << 20));
+        assert_eq!(swapped.hash(), key(1, 8).hash());
         memo.put(&key(1, 8), &decision(1.0));
         assert_eq!(memo.get(&swapped), None);
         memo.put(&swapped, &decision(2.0));

@@ -20,7 +20,7 @@ pub struct EvalArgs {
     #[arg(long, value_name = "FILE")]
     pub policy: Option<PathBuf>,
     /// Tuners to judge, separated by commas: nccl, oracle, bayes, random, fixed:ALGO/PROTO[/CHANNELS], mraco,
-    /// coordinate, bandit and others that --help of tune names
+    /// coordinate, bandit, tpe, epsilon, grid, random_search
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     #[arg(default_value = "nccl,oracle,bayes,mraco,coordinate,bandit,random")]
     pub against: Vec<String>,

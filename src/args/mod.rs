@@ -17,6 +17,8 @@ EXIT CODES
 mod calibrate;
 mod check_env;
 mod eval;
+mod export;
+mod inspect;
 mod shared;
 mod simulate;
 mod tune;
@@ -30,6 +32,8 @@ use clap::{ArgAction, Parser, Subcommand, ValueEnum};
 pub use calibrate::CalibrateArgs;
 pub use check_env::{CheckEnvArgs, EnvKind};
 pub use eval::EvalArgs;
+pub use export::{ExportArgs, ExportFormat};
+pub use inspect::InspectArgs;
 pub use shared::MachineArgs;
 pub use simulate::SimulateArgs;
 pub use tune::{Method, SpaceKind, TuneArgs};
@@ -112,6 +116,10 @@ pub enum Command {
     CheckEnv(CheckEnvArgs),
     /// Judge tuners against NCCL's own choice and the best there is
     Eval(EvalArgs),
+    /// Say what a file is, and whether this build can run it
+    Inspect(InspectArgs),
+    /// Write a policy as a file to deploy, or as a table for NVIDIA's example tuner
+    Export(ExportArgs),
     /// Time the program itself: simulator steps and decisions per second
     #[command(after_long_help = exit_codes!())]
     Bench,
@@ -161,7 +169,7 @@ mod tests {
     fn every_example_can_be_typed() {
         let mut command = Args::command();
         assert_commands_parse("dynamiccl ", &command.render_long_help().to_string());
-        for name in ["simulate", "validate", "calibrate", "tune", "check-env", "eval"] {
+        for name in ["simulate", "validate", "calibrate", "tune", "check-env", "eval", "inspect", "export"] {
             let help = command.find_subcommand_mut(name).expect(name).render_long_help();
             assert_commands_parse("dynamiccl ", &help.to_string());
         }

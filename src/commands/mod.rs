@@ -5,6 +5,8 @@ mod bench;
 mod calibrate;
 mod check_env;
 mod eval;
+mod export;
+mod inspect;
 mod machine;
 mod simulate;
 mod tune;
@@ -26,6 +28,8 @@ pub fn run(args: &Args) -> Result<Ending> {
         Command::Tune(args) => tune::run(args, &session),
         Command::CheckEnv(args) => check_env::run(args, &session),
         Command::Eval(args) => eval::run(args, &session),
+        Command::Inspect(args) => inspect::run(args, &session),
+        Command::Export(args) => export::run(args, &session),
         Command::Bench => bench::run(&session),
     }
 }

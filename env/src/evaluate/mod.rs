@@ -22,6 +22,9 @@ use crate::sim_env::SimEnv;
 use crate::world::World;
 pub use entrant::{Entrant, Make, Player};
 use gathered::Gathered;
+
+#[cfg(test)]
+mod tests;
 pub use machines::{HELD_OUT, Machine, NODES};
 pub use report::{
     CellFigures, CellReport, Chosen, Figures, MARKS, Place, Point, Report, TierReport, TunerReport,

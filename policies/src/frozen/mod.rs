@@ -22,6 +22,7 @@ pub use about::{About, Training};
 pub use error::{FrozenError, OpenError};
 
 use crate::network::Weights;
+use crate::policy::Policy;
 
 /// The word by which a file says that it is a policy, and of which form.
 pub const FORMAT: &str = "dynamiccl-policy-1";
@@ -61,6 +62,11 @@ impl Frozen {
     /// comma within a word of a list) is found by reading it back.
     pub fn to_bytes(&self) -> Vec<u8> {
         write::file(self)
+    }
+
+    /// The policy, ready to decide.
+    pub fn policy(&self) -> Policy {
+        Policy::new(self.about.name.clone(), &self.weights, self.about.margin, self.hash())
     }
 
     /// What tells this policy from every other: the fingerprint of all that its file holds.

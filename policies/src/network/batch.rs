@@ -1,25 +1,22 @@
-//! Many decisions at once, for training: every row has exactly the bits that it has by itself.
+//! Many decisions in one go, for training: every row has exactly the bits that it has by itself.
 //!
-//! Weights are read once for several rows, which is what makes it faster; the order in which a row is
-//! added up stays the same.
+//! Rows are worked out one after the other. Reading weights once for several rows was tried and is no
+//! faster: with the registers of any x86-64, arithmetic takes the time and not memory.
 
-use dynamiccl_spec::features::{CALL_WIDTH, CONTEXT_WIDTH, JOB_WIDTH};
+use dynamiccl_spec::features::{CONTEXT_WIDTH, JOB_WIDTH};
 use dynamiccl_spec::{Head, Mask};
 
-use super::activation::tanh_all;
+use super::forward::Scratch;
 use super::heads::{Acted, Estimates};
-use super::memory::{Memory, open_gates};
+use super::job_sum::JobSum;
+use super::memory::Memory;
 use super::net::Network;
 
-/// Room for the numbers between the layers, for some rows.
+/// Room to decide rows in.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Batch {
-    embedding: Vec<f32>,
-    expert: Vec<f32>,
-    first: Vec<f32>,
-    last: Vec<f32>,
-    gates: Vec<f32>,
-    hidden: Vec<f32>,
+    scratch: Scratch,
+    job: JobSum,
 }
 
 /// Calls to decide; as many of each.
@@ -45,23 +42,15 @@ pub struct Answers<'a> {
 }
 
 impl Batch {
-    /// Room for this many rows.
-    pub fn new(network: &Network, rows: usize) -> Self {
-        let room = |width| vec![0.0; rows * width];
-        Batch {
-            embedding: room(network.embed.width()),
-            expert: room(network.experts[0].width()),
-            first: room(network.first_heads.width()),
-            last: vec![0.0; network.last_heads.width()],
-            gates: room(network.lstm.width()),
-            hidden: room(network.shape.memory),
-        }
+    /// Room for any number of rows.
+    pub fn new(network: &Network) -> Self {
+        Batch { scratch: network.scratch(), job: network.job_sum() }
     }
 
     /// Decides all rows; `choose` is told the row as well, and is else as in [`Network::act`].
     ///
     /// # Panics
-    /// Where there are more rows than there is room for, or not as many of everything.
+    /// Where there are not as many of everything.
     pub fn act(
         &mut self,
         network: &Network,
@@ -69,46 +58,20 @@ impl Batch {
         mut choose: impl FnMut(usize, Head, &[f32]) -> usize,
         into: &mut Answers<'_>,
     ) {
-        let count = rows.masks.len();
         let (contexts, _) = rows.contexts.as_chunks::<CONTEXT_WIDTH>();
-        assert!([contexts.len(), rows.memories.len(), into.acted.len(), into.estimates.len()] == [count; 4]);
-        self.embed(network, contexts, into.embeddings);
-        self.experts(network, contexts, rows.memories);
-        let (inputs, width) = (network.shape.expert, network.first_heads.width());
-        let first = &mut self.first[..count * width];
-        first.chunks_exact_mut(width).for_each(|sums| network.first_heads.begin(sums));
-        network.first_heads.add_rows(0, inputs, &self.expert[..count * network.experts[0].width()], first);
-        let sums = first.chunks_exact_mut(width).zip(contexts).zip(rows.masks);
-        for (row, ((sums, context), mask)) in sums.enumerate() {
-            let cost = &context[JOB_WIDTH..][..CALL_WIDTH][network.slots.cost.clone()];
+        let embeddings = into.embeddings.chunks_exact_mut(network.shape.embedding);
+        let counts = [rows.masks.len(), rows.memories.len(), into.acted.len(), into.estimates.len()];
+        assert_eq!((counts, embeddings.len()), ([contexts.len(); 4], contexts.len()));
+        let Batch { scratch, job } = self;
+        for (row, (context, embedding)) in contexts.iter().zip(embeddings).enumerate() {
+            let (of_job, of_call) = context.split_at(JOB_WIDTH);
+            network.sum_job(of_job.as_array().expect("the job's part"), job);
+            let call = of_call.as_array().expect("the call's part");
             let choose = |head, logits: &[f32]| choose(row, head, logits);
-            into.acted[row] = network.choose(sums, &mut self.last, cost, mask, choose);
-            into.estimates[row] = Estimates::of(sums);
-        }
-    }
-
-    fn embed(&mut self, network: &Network, contexts: &[[f32; CONTEXT_WIDTH]], into: &mut [f32]) {
-        let rows = self.embedding.chunks_exact_mut(network.embed.width());
-        let into = into.chunks_exact_mut(network.shape.embedding);
-        assert!(rows.len() >= contexts.len() && into.len() == contexts.len());
-        for ((context, sums), into) in contexts.iter().zip(rows).zip(into) {
-            network.embed.begin(sums);
-            network.embed.add_sparse(0, context, sums);
-            tanh_all(sums);
-            into.copy_from_slice(&sums[..network.shape.embedding]);
-        }
-    }
-
-    fn experts(&mut self, network: &Network, contexts: &[[f32; CONTEXT_WIDTH]], memories: &[Memory]) {
-        let width = network.experts[0].width();
-        let embeddings = self.embedding.chunks_exact(network.embed.width());
-        let rows = self.expert.chunks_exact_mut(width).zip(embeddings);
-        for (((sums, embedding), context), memory) in rows.zip(contexts).zip(memories) {
-            let role = network.role(&context[..JOB_WIDTH]);
-            sums.copy_from_slice(&memory.sums[role * width..][..width]);
-            let embedding = &embedding[..network.shape.embedding];
-            network.experts[role].add(network.shape.memory, embedding, sums);
-            tanh_all(sums);
+            let (memory, mask) = (&rows.memories[row], &rows.masks[row]);
+            into.acted[row] = network.act(job, call, memory, mask, scratch, choose);
+            into.estimates[row] = scratch.estimates();
+            embedding.copy_from_slice(scratch.embedding());
         }
     }
 
@@ -116,20 +79,11 @@ impl Batch {
     /// call for each of them. Decisions see it once [`Network::hold`] has followed.
     ///
     /// # Panics
-    /// Where there are more than there is room for, or not as many calls as memories.
+    /// Where there are not as many calls as memories.
     pub fn step(&mut self, network: &Network, which: &[usize], calls: &[f32], memories: &mut [Memory]) {
-        let (width, cells, remembered) = (network.lstm.width(), network.shape.memory, network.remembered());
-        assert_eq!(calls.len(), which.len() * remembered);
-        let hidden = &mut self.hidden[..which.len() * cells];
-        for (into, &at) in hidden.chunks_exact_mut(cells).zip(which) {
-            into.copy_from_slice(&memories[at].hidden);
-        }
-        let gates = &mut self.gates[..which.len() * width];
-        gates.chunks_exact_mut(width).for_each(|sums| network.lstm.begin(sums));
-        network.lstm.add_rows(0, remembered, calls, gates);
-        network.lstm.add_rows(remembered, cells, hidden, gates);
-        for (gates, &at) in gates.chunks_exact(width).zip(which) {
-            open_gates(gates, &mut memories[at]);
+        assert_eq!(calls.len(), which.len() * network.remembered());
+        for (call, &at) in calls.chunks_exact(network.remembered()).zip(which) {
+            network.step(call, &mut memories[at], &mut self.scratch);
         }
     }
 }

@@ -1,6 +1,7 @@
 //! One decision at a time, without allocating.
 
 use dynamiccl_spec::features::{CALL_WIDTH, JOB_WIDTH};
+use dynamiccl_spec::ids::PAIRS;
 use dynamiccl_spec::{Head, Mask};
 
 use super::activation::tanh_all;
@@ -12,10 +13,13 @@ use super::net::Network;
 /// Room for the numbers between the layers of a network.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Scratch {
-    pub(super) embedding: Vec<f32>,
-    pub(super) expert: Vec<f32>,
-    pub(super) first: Vec<f32>,
-    pub(super) last: Vec<f32>,
+    embedding: Vec<f32>,
+    /// How many of these the embedding is; the others fill a block.
+    embedded: usize,
+    expert: Vec<f32>,
+    first: Vec<f32>,
+    last: Vec<f32>,
+    spreads: Vec<f32>,
     pub(super) gates: Vec<f32>,
 }
 
@@ -24,9 +28,11 @@ impl Network {
     pub fn scratch(&self) -> Scratch {
         Scratch {
             embedding: vec![0.0; self.embed.width()],
+            embedded: self.shape.embedding,
             expert: vec![0.0; self.experts[0].width()],
             first: vec![0.0; self.first_heads.width()],
             last: vec![0.0; self.last_heads.width()],
+            spreads: vec![0.0; self.spreads.width()],
             gates: vec![0.0; self.lstm.width()],
         }
     }
@@ -36,7 +42,7 @@ impl Network {
         scratch.embedding.copy_from_slice(&job.sums);
         self.embed.add_sparse(JOB_WIDTH, call, &mut scratch.embedding);
         tanh_all(&mut scratch.embedding);
-        &scratch.embedding[..self.shape.embedding]
+        scratch.embedding()
     }
 
     /// Decides a call: what its communicator's job adds, the call's part of its context, what is remembered,
@@ -64,9 +70,23 @@ impl Network {
         self.first_heads.add(0, &expert[..self.shape.expert], first);
         self.choose(first, last, &call[self.slots.cost.clone()], mask, choose)
     }
+
+    /// How far from [`Scratch::estimates`] the times of the call that was decided last may be: ln of the
+    /// spreads, pair by pair.
+    pub fn ln_spreads<'a>(&self, scratch: &'a mut Scratch) -> &'a [f32] {
+        self.spreads.begin(&mut scratch.spreads);
+        self.spreads.add(0, &scratch.expert[..self.shape.expert], &mut scratch.spreads);
+        &scratch.spreads[..PAIRS]
+    }
 }
 
 impl Scratch {
+    /// The embedding of the call that was decided last.
+    #[inline]
+    pub fn embedding(&self) -> &[f32] {
+        &self.embedding[..self.embedded]
+    }
+
     /// What the network believes about the times of the call that was decided last.
     #[inline]
     pub fn estimates(&self) -> Estimates {

@@ -5,10 +5,10 @@
 
 use dynamiccl_spec::ids::PAIRS;
 use dynamiccl_spec::table::CostTable;
-use dynamiccl_spec::{Choice, Head, Mask, Pair};
+use dynamiccl_spec::{Choice, Head, Mask};
 
-use super::activation::{exp, tanh_all};
-use super::layout::{CHANNELS, CHUNK, GAIN, MEANS, PAIR, PATH, RESOURCE, SPREADS, THREADS};
+use super::activation::{exp, exp_within, tanh_all};
+use super::layout::{CHANNELS, CHUNK, GAIN, MEANS, PAIR, PATH, RESOURCE, THREADS};
 use super::net::Network;
 
 /// What the feature of a predicted time has been divided by.
@@ -36,14 +36,9 @@ pub struct Gain {
     pub ln_spread: f32,
 }
 
-/// ln(time ÷ NCCL's predicted time) of every pair, as a network expects it.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Estimates {
-    /// Means.
-    pub means: [f32; PAIRS],
-    /// ln of spreads.
-    pub ln_spreads: [f32; PAIRS],
-}
+/// The mean of ln(time ÷ NCCL's predicted time) of every pair, as a network expects it.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Estimates(pub [f32; PAIRS]);
 
 impl Gain {
     /// Its spread.
@@ -57,25 +52,21 @@ impl Estimates {
     /// The estimates among the sums of the first heads.
     #[inline]
     pub(super) fn of(sums: &[f32]) -> Self {
-        let part = |range: std::ops::Range<usize>| sums[range].try_into().expect("one for each pair");
-        Estimates { means: part(MEANS), ln_spreads: part(SPREADS) }
-    }
-
-    /// One spread of ln(time) of a pair.
-    #[inline]
-    pub fn spread(&self, pair: Pair) -> f32 {
-        exp(self.ln_spreads[pair.index()])
+        Estimates(sums[MEANS].try_into().expect("one for each pair"))
     }
 
     /// NCCL's predicted µs, put right: above 0 and finite where NCCL's are available, as they are elsewhere.
     #[inline]
     pub fn micros(&self, predicted: &CostTable) -> CostTable {
         let mut micros = *predicted;
-        for (cost, mean) in micros.0.as_flattened_mut().iter_mut().zip(self.means) {
+        for (cost, mean) in micros.0.as_flattened_mut().iter_mut().zip(self.0) {
+            let mean = if mean.is_nan() { 0.0 } else { mean };
             let mean = if mean < FARTHEST { mean } else { FARTHEST };
             let mean = if mean > -FARTHEST { mean } else { -FARTHEST };
-            let corrected = (*cost * exp(mean)).clamp(SHORTEST, f32::MAX);
-            let available = *cost >= 0.0 && *cost < f32::INFINITY;
+            let corrected = *cost * exp_within(mean);
+            let corrected = if corrected > SHORTEST { corrected } else { SHORTEST };
+            let corrected = if corrected < f32::MAX { corrected } else { f32::MAX };
+            let available = (0.0..f32::INFINITY).contains(cost);
             *cost = if available { corrected } else { *cost };
         }
         micros
@@ -86,13 +77,16 @@ impl Estimates {
 /// pick stays unless another is better.
 #[inline]
 pub fn greedy(logits: &[f32], own: usize) -> usize {
-    let (mut index, mut largest) = (own, logits[own]);
-    for (at, &logit) in logits.iter().enumerate() {
-        if logit > largest {
-            (index, largest) = (at, logit);
-        }
+    // Without a branch on a comparison that nobody can foresee, and not each waiting for the one before.
+    let larger = |a: f32, b: f32| if a > b { a } else { b };
+    let (fours, rest) = logits.as_chunks::<4>();
+    let mut four = [f32::NEG_INFINITY; 4];
+    for logits in fours {
+        four.iter_mut().zip(logits).for_each(|(largest, &x)| *largest = larger(x, *largest));
     }
-    index
+    let largest = four.iter().chain(rest).fold(f32::NEG_INFINITY, |largest, &x| larger(x, largest));
+    let are = logits.iter().enumerate().fold(0_u32, |are, (at, &x)| are | u32::from(x == largest) << at);
+    if are >> own & 1 == 1 { own } else { are.trailing_zeros() as usize }
 }
 
 impl Network {
@@ -160,4 +154,55 @@ fn pick<const N: usize>(
 fn add_row(sums: &mut [f32], rows: &[f32], value: usize) {
     let row = &rows[value * sums.len()..][..sums.len()];
     sums.iter_mut().zip(row).for_each(|(sum, x)| *sum += x);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use dynamiccl_spec::Pair;
+
+    const FORBIDDEN: f32 = f32::NEG_INFINITY;
+
+    #[test]
+    fn the_largest_is_taken_and_nccls_own_among_equals() {
+        assert_eq!(greedy(&[1.0, 3.0, 2.0, 3.0, 0.0], 0), 1);
+        assert_eq!(greedy(&[1.0, 3.0, 2.0, 3.0, 0.0], 3), 3);
+        assert_eq!(greedy(&[0.0, -0.0, 0.0], 1), 1);
+        assert_eq!(greedy(&[FORBIDDEN, FORBIDDEN, f32::MIN], 0), 2);
+        let mut logits: Vec<f32> = (0..21).map(|at| at as f32).collect();
+        for at in 0..21 {
+            logits[at] = 100.0;
+            assert_eq!(greedy(&logits, 0), at);
+            logits[at] = 0.0;
+        }
+    }
+
+    #[test]
+    fn a_mask_forbids_and_what_is_no_number_comes_last() {
+        let mask = Mask::ALL.with(Head::Chunk, 0b11010);
+        let mut seen = Vec::new();
+        let sums = [9.0, f32::NAN, 9.0, -1.0, f32::INFINITY];
+        pick::<5>(Head::Chunk, &sums, &mask, &mut |head, logits: &[f32]| {
+            seen.push((head, logits.to_vec()));
+            greedy(logits, 0)
+        });
+        assert_eq!(seen, [(Head::Chunk, vec![FORBIDDEN, f32::MIN, FORBIDDEN, -1.0, f32::MAX])]);
+    }
+
+    #[test]
+    fn estimated_times_are_above_zero_and_finite_and_only_where_there_are_any() {
+        let mut predicted = CostTable::default();
+        let of = |at| Pair::from_index(at).unwrap();
+        let costs = [0.0, 10.0, f32::MAX, f32::NAN, f32::INFINITY, -1024.0];
+        costs.into_iter().enumerate().for_each(|(at, cost)| predicted.set(of(at), cost));
+        assert_eq!(Estimates::default().micros(&predicted).get(of(1)), Some(10.0));
+        for mean in [f32::MIN, -3.0, 0.0, 0.5, f32::MAX, f32::NAN, f32::INFINITY] {
+            let micros = Estimates([mean; PAIRS]).micros(&predicted);
+            assert!((0..3).all(|at| micros.get(of(at)).is_some_and(|us| us > 0.0)), "{mean}: {micros:?}");
+            let bits =
+                |table: &CostTable| table.0.as_flattened()[3..].iter().map(|us| us.to_bits()).collect();
+            let [left, right]: [Vec<u32>; 2] = [bits(&micros), bits(&predicted)];
+            assert_eq!(left, right);
+        }
+    }
 }

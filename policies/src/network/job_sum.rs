@@ -19,16 +19,11 @@ impl Network {
         sum
     }
 
-    /// Works out what the job's part of a context adds.
+    /// Works out what the job's part of a context adds, and whose expert it names: the first, of unknown
+    /// roles, where it names none.
     pub fn sum_job(&self, job: &[f32; JOB_WIDTH], into: &mut JobSum) {
-        into.role = self.role(job);
+        into.role = job[self.slots.role.clone()].iter().position(|&x| x == 1.0).unwrap_or(0);
         self.embed.begin(&mut into.sums);
         self.embed.add_sparse(0, job, &mut into.sums);
-    }
-
-    /// The role that the job's part of a context names; the first, unknown, where it names none.
-    #[inline]
-    pub(super) fn role(&self, job: &[f32]) -> usize {
-        job[self.slots.role.clone()].iter().position(|&x| x == 1.0).unwrap_or(0)
     }
 }

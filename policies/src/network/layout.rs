@@ -22,17 +22,14 @@ impl Slots {
     }
 }
 
-/// The sums over what an expert says: those of the path, the pairs, the resources and the estimates.
+/// The sums over what an expert says: those of the path, the pairs, the estimates and the resources.
 pub(super) const PATH: Range<usize> = 0..Head::Path.size();
 /// Pairs.
 pub(super) const PAIR: Range<usize> = PATH.end..PATH.end + PAIRS;
 /// Means of the estimates, pair by pair.
 pub(super) const MEANS: Range<usize> = PAIR.end..PAIR.end + PAIRS;
-/// ln of the spreads of the estimates, pair by pair.
-pub(super) const SPREADS: Range<usize> = MEANS.end..MEANS.end + PAIRS;
-
 /// Where the resources begin, which are as many as a shape says.
-pub(super) const RESOURCE: usize = SPREADS.end;
+pub(super) const RESOURCE: usize = MEANS.end;
 
 /// The sums over the resources: those of the channels, the chunk, the threads and the gain.
 pub(super) const CHANNELS: Range<usize> = 0..Head::Channels.size();

@@ -71,7 +71,12 @@ impl Network {
         self.lstm.begin(gates);
         self.lstm.add(0, call, gates);
         self.lstm.add(call.len(), &memory.hidden, gates);
-        open_gates(gates, memory);
+        let cells = memory.cell.len();
+        let [input, forget, candidate, output] = [0, 1, 2, 3].map(|gate| &gates[gate * cells..][..cells]);
+        for (at, (cell, hidden)) in memory.cell.iter_mut().zip(&mut memory.hidden).enumerate() {
+            *cell = sigmoid(forget[at]) * *cell + sigmoid(input[at]) * tanh(candidate[at]);
+            *hidden = sigmoid(output[at]) * tanh(*cell);
+        }
     }
 
     /// Works out what the state of the LSTM adds to the sums of every expert.
@@ -81,15 +86,5 @@ impl Network {
             expert.begin(sums);
             expert.add(0, &memory.hidden, sums);
         }
-    }
-}
-
-/// The next state from the sums of the gates: input, forget, candidate, output.
-pub(super) fn open_gates(gates: &[f32], memory: &mut Memory) {
-    let cells = memory.cell.len();
-    let [input, forget, candidate, output] = [0, 1, 2, 3].map(|gate| &gates[gate * cells..][..cells]);
-    for (at, (cell, hidden)) in memory.cell.iter_mut().zip(&mut memory.hidden).enumerate() {
-        *cell = sigmoid(forget[at]) * *cell + sigmoid(input[at]) * tanh(candidate[at]);
-        *hidden = sigmoid(output[at]) * tanh(*cell);
     }
 }

@@ -4,7 +4,7 @@
 //! The equations are in `docs/network.md`. A decision takes three steps, so that what changes rarely
 //! is worked out rarely: [`Memory`] holds what past calls have left, [`JobSum`] what a job adds to the
 //! context of its calls, and [`Network::act`] does the rest for one call. [`Batch`] does the same for
-//! many rows at once, with the same bits.
+//! many rows.
 
 pub mod activation;
 mod batch;

@@ -1,6 +1,7 @@
 //! The weights of a network, packed for the order in which they are used.
 
 use dynamiccl_spec::features::CONTEXT_WIDTH;
+use dynamiccl_spec::ids::PAIRS;
 
 use super::layout::Slots;
 use super::linear::{Linear, Output};
@@ -15,8 +16,10 @@ pub struct Network {
     pub(super) embed: Linear,
     pub(super) lstm: Linear,
     pub(super) experts: [Linear; EXPERTS],
-    /// Path, pair, estimates and resources, side by side.
+    /// Path, pair, means of the estimates, and resources, side by side.
     pub(super) first_heads: Linear,
+    /// ln of the spreads of the estimates, which no decision depends on.
+    pub(super) spreads: Linear,
     /// Channels, chunk, threads and gain, side by side.
     pub(super) last_heads: Linear,
     pub(super) anchor: f32,
@@ -40,13 +43,15 @@ impl Network {
     pub fn new(weights: &Weights) -> Self {
         let shape = weights.shape();
         let tensor = |name| weights.get(name).expect("a tensor of every shape");
-        let output = |weight, bias| Output { weight: tensor(weight), bias: tensor(bias) };
+        let part = |weight, bias, columns| Output { weight: tensor(weight), bias: tensor(bias), columns };
+        let output = |weight, bias| part(weight, bias, 0..tensor(bias).len());
+        let estimate = |columns| part("estimate.weight", "estimate.bias", columns);
         let inputs = shape.memory + shape.embedding;
         let expert = |role: usize| {
             let [weight, bias] = ["expert.weight", "expert.bias"]
                 .map(|name| tensor(name).chunks_exact(tensor(name).len() / EXPERTS).nth(role));
             let [weight, bias] = [weight, bias].map(|part| part.expect("a part for every role"));
-            Linear::new(inputs, &[Output { weight, bias }])
+            Linear::new(inputs, &[Output { weight, bias, columns: 0..bias.len() }])
         };
         Network {
             shape,
@@ -59,10 +64,11 @@ impl Network {
                 &[
                     output("path.weight", "path.bias"),
                     output("pair.weight", "pair.bias"),
-                    output("estimate.weight", "estimate.bias"),
+                    estimate(0..PAIRS),
                     output("resource.weight", "resource.bias"),
                 ],
             ),
+            spreads: Linear::new(shape.expert, &[estimate(PAIRS..2 * PAIRS)]),
             last_heads: Linear::new(
                 shape.resource,
                 &[

@@ -4,6 +4,7 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use dynamiccl_spec::features::CALL_WIDTH;
+use dynamiccl_spec::math::exp;
 use dynamiccl_spec::{Decision, Fallback, Head, Measure, Query, Tuner};
 
 use super::Policy;
@@ -37,7 +38,7 @@ impl PolicyTuner {
         PolicyTuner::with_memo(policy, refresh, MEMO)
     }
 
-    /// The same with room for at least this many decisions.
+    /// The same with room for this many decisions.
     pub fn with_memo(policy: Arc<Policy>, refresh: Option<NonZeroUsize>, decisions: usize) -> Self {
         let network = policy.network();
         PolicyTuner {
@@ -90,16 +91,16 @@ impl PolicyTuner {
         let acted = network.act(job, &self.call, &self.memory, &query.gated.mask, scratch, choose);
         let own = query.own();
         let knobs = acted.choice.knobs().unwrap_or(own);
-        let estimates = scratch.estimates();
-        let micros = estimates.micros(&query.call.table);
-        let estimated = |decision: Decision| {
-            let spread = decision.knobs.pair.or(query.gated.own).map(|pair| estimates.spread(pair));
-            Decision { micros, spread, ..decision }
+        let micros = scratch.estimates().micros(&query.call.table);
+        let decision = if knobs != own && !self.policy.guard().lets(&acted.gain) {
+            Decision::fallback(query, Fallback::Unsure)
+        } else {
+            Decision::chosen(query, knobs)
         };
-        if knobs != own && !self.policy.guard().lets(&acted.gain) {
-            return estimated(Decision::fallback(query, Fallback::Unsure));
-        }
-        estimated(Decision::chosen(query, knobs))
+        // Deployed, nobody looks at the spread, and a job need not wait for it.
+        let pair = decision.knobs.pair.filter(|_| self.history.is_some());
+        let spread = pair.map(|pair| exp(network.ln_spreads(scratch)[pair.index()].into()) as f32);
+        Decision { micros, spread, ..decision }
     }
 
     /// Takes note of what became of the call before and of the one that now comes, and refreshes memory

@@ -1,5 +1,6 @@
 //! `bench`: how fast the program itself is.
 
+mod decisions;
 mod mix;
 mod report;
 mod steps;
@@ -14,7 +15,7 @@ use mix::Mix;
 use report::Report;
 use timing::Stopwatch;
 
-/// Times every part of a simulated call, the whole of it, and steps of the environment.
+/// Times every part of a simulated call, the whole of it, steps of the environment, and a policy's decisions.
 pub fn run(session: &Session) -> Result<Ending> {
     let constants = ConstantsFile::full();
     let mix = Mix::draw(&constants, session.seed)?;

@@ -12,6 +12,7 @@ use dynamiccl_env::sim::Simulator;
 use dynamiccl_env::world::World;
 use serde::Serialize;
 
+use super::decisions::Decisions;
 use super::mix::{CALLS, Call, Mix};
 use super::steps::steps_per_s;
 use super::timing::Stopwatch;
@@ -47,6 +48,12 @@ pub struct Report {
     env_steps_per_s: f64,
     /// How many times as many on two cores.
     env_two_cores: f64,
+    /// A policy's decision of a call that it has decided before.
+    decide_memo_ns: f64,
+    /// A policy's decision of a call that it has not: encoded, and answered with what is remembered.
+    decide_full_ns: f64,
+    /// One call taken in by what a policy remembers.
+    lstm_step_ns: f64,
     /// Different calls in the mix.
     calls: usize,
     /// Different clusters and node counts in the mix.
@@ -55,11 +62,12 @@ pub struct Report {
 
 impl Report {
     /// Number of timings that [`Report::measure`] takes.
-    pub const TIMINGS: u64 = 8;
+    pub const TIMINGS: u64 = 8 + Decisions::TIMINGS;
 
     /// Takes all timings.
     pub fn measure(mix: &Mix, constants: &ConstantsFile, seed: u64, stopwatch: &Stopwatch) -> Result<Self> {
         let sim_call_ns = per_call(LEAST[0], mix, stopwatch, simulate)?;
+        let decisions = Decisions::measure(mix, seed, LEAST[1], stopwatch)?;
         let [env_steps_per_s, env_two_cores] = stopwatch.step(|| steps_per_s(constants, seed))?;
         Ok(Report {
             sim_calls_per_s: 1e9 / sim_call_ns,
@@ -80,6 +88,9 @@ impl Report {
             simulator_us: simulators(mix, constants, seed, stopwatch)?,
             env_steps_per_s,
             env_two_cores,
+            decide_memo_ns: decisions.memo_ns,
+            decide_full_ns: decisions.full_ns,
+            lstm_step_ns: decisions.lstm_step_ns,
             calls: mix.places.iter().map(|place| place.calls.len()).sum(),
             places: mix.places.len(),
         })
@@ -140,6 +151,9 @@ impl fmt::Display for Report {
             ("world drawn", self.world_draw_us, "us"),
             ("simulator made", self.simulator_us, "us"),
             ("environment step", 1e9 / self.env_steps_per_s, "ns"),
+            ("policy's decision, made before", self.decide_memo_ns, "ns"),
+            ("policy's decision, a new one", self.decide_full_ns, "ns"),
+            ("policy's LSTM step", self.lstm_step_ns, "ns"),
         ] {
             table.row([what.to_owned(), format!("{time:.1}"), unit.to_owned()]);
         }

@@ -26,8 +26,12 @@ pub fn run(args: &EvalArgs, session: &Session) -> Result<Ending> {
     let plan = Plan::new(args)?;
     let files = Files::create(args)?;
     let report = plan.judge(session)?;
-    files.write(&report)?;
     let first = report.tuners.first().and_then(|tuner| tuner.verdict()).map(|figures| figures.speedup);
+    ensure!(
+        first.is_some(),
+        "no call was judged: a job's first 50 calls are not; give longer jobs or other --tiers"
+    );
+    files.write(&report)?;
     session.report("eval", &Document { report })?;
     let failed = args.fail_below.zip(first).is_some_and(|(least, speedup)| speedup < least);
     Ok(if failed { Ending::No } else { Ending::Done })

@@ -130,7 +130,7 @@ pub fn verdict(tuner: &TunerReport) -> String {
         }
     };
     format!(
-        "{}: {:.3}x NCCL over {over} (simulated), worst cell {:.3}x ({})",
+        "{}: {:.3}× NCCL over {over} (simulated), worst cell {:.3}× ({})",
         tuner.name,
         figures.speedup,
         figures.worst_cell,

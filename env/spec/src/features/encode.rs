@@ -7,7 +7,7 @@ use crate::context::{
 };
 use crate::features::{CALL_WIDTH, CONTEXT_WIDTH, HISTORY_WIDTH, JOB_WIDTH};
 use crate::ids::{Collective, PAIRS};
-use crate::math::{ln, log2};
+use crate::math::{ln, log2, log2_of_normal};
 use crate::table::{CostTable, PairMask};
 
 /// ln(time ratio) beyond which a difference no longer counts.
@@ -17,6 +17,7 @@ const LOG2_BYTES: f64 = 40.0;
 const LOG2_MICROS: f64 = 32.0;
 const LOG2_CALLS: f64 = 12.0;
 const LOG2_E: f64 = std::f64::consts::LOG2_E;
+const LN_2: f64 = std::f64::consts::LN_2;
 const LOG10_2: f64 = std::f64::consts::LOG10_2;
 
 /// What is known of a call when it is decided.
@@ -160,10 +161,12 @@ fn write_call(ranks: u32, call: &CallContext, out: &mut Cursor<'_>) {
     let log_best = ln(best);
     out.unit(log_best * LOG2_E / LOG2_MICROS);
     let (costs, available) = out.rest().split_at_mut(PAIRS);
+    // No branch in here: all are worked out together, those that are not there for nothing.
     for (out, &cost) in costs.iter_mut().zip(call.table.0.as_flattened()) {
-        let there = cost >= 0.0 && cost.is_finite();
-        let ratio = |cost: f32| (ln(f64::from(cost).max(1e-3)) - log_best) / RATIO;
-        *out = if there { unit(ratio(cost)) } else { 1.0 };
+        let there = (0.0..f32::INFINITY).contains(&cost);
+        let cost = f64::from(if there { cost } else { 1.0 });
+        let ratio = (log2_of_normal(if cost > 1e-3 { cost } else { 1e-3 }) * LN_2 - log_best) / RATIO;
+        *out = if there { unit(ratio) } else { 1.0 };
     }
     for (index, out) in available[..PAIRS].iter_mut().enumerate() {
         *out = (call.pairs.bits() >> index & 1) as f32;

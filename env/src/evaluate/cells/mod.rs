@@ -9,6 +9,8 @@
 mod episode;
 mod options;
 mod table;
+#[cfg(test)]
+mod tests;
 
 use dynamiccl_spec::{Collective, Tuner};
 

@@ -1,0 +1,90 @@
+//! What is remembered decides, changes only at a refresh, and the memo never shows.
+
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+
+use dynamiccl_policies::policy::PolicyTuner;
+use dynamiccl_policies::probe::{Call, policy};
+use dynamiccl_policies::random::Random;
+use dynamiccl_spec::features::{CALL_WIDTH, Encoder, HISTORY_WIDTH};
+use dynamiccl_spec::{Decision, Tuner};
+
+fn tuner(refresh: usize, memo: usize) -> PolicyTuner {
+    PolicyTuner::with_memo(Arc::new(policy(6)), NonZeroUsize::new(refresh), memo)
+}
+
+/// Calls on two communicators, with many repetitions.
+fn calls(count: usize) -> Vec<Call> {
+    let mut random = Random::new(4);
+    let mut known: Vec<Call> = (0..20).map(|_| Call::draw(&mut random)).collect();
+    known.iter_mut().for_each(|call| call.next(&mut random));
+    (0..count).map(|_| known[random.below(known.len())].clone()).collect()
+}
+
+/// The bits of a decision, as a table may hold what is no number.
+fn said(decision: &Decision) -> String {
+    let bits: Vec<u32> = decision.micros.0.as_flattened().iter().map(|us| us.to_bits()).collect();
+    format!("{:?} {:?} {bits:?}", decision.knobs, decision.reason)
+}
+
+#[test]
+fn nothing_decided_before_shows_in_a_decision() {
+    for refresh in [0, 1, 7] {
+        let (mut with, mut without) = (tuner(refresh, 4096), tuner(refresh, 1));
+        for (number, call) in calls(600).iter().enumerate() {
+            if number == 400 {
+                with.begin();
+                without.begin();
+            }
+            let query = call.query();
+            // Asked alone, without anything before, but for what is remembered.
+            let [left, right] = [with.answer(&query), without.answer(&query)].map(|answer| said(&answer));
+            assert_eq!(left, right, "call {number}, refresh {refresh}");
+        }
+        assert_eq!(with.memory(), without.memory());
+    }
+}
+
+#[test]
+fn memory_is_taken_in_every_so_many_calls_and_is_all_of_them() {
+    const REFRESH: usize = 5;
+    let (mut tuner, calls) = (tuner(REFRESH, 64), calls(23));
+    let policy = policy(6);
+    let network = policy.network();
+    let (mut expected, mut scratch, mut job) = (network.memory(), network.scratch(), network.job_sum());
+    let (mut refreshes, mut rows) = (0, Vec::new());
+    for (number, call) in calls.iter().enumerate() {
+        let query = call.query();
+        if number > 0 {
+            let mut history = [0.0; HISTORY_WIDTH];
+            Encoder::history(query.past, &mut history);
+            rows.extend(history);
+        }
+        if number > 0 && number % REFRESH == 0 {
+            network.refresh(&std::mem::take(&mut rows), &mut expected, &mut scratch);
+            refreshes += 1;
+        }
+        tuner.answer(&query);
+        assert_eq!(tuner.memory(), &expected, "call {number}");
+        let mut context = [0.0; CALL_WIDTH];
+        query.encoder.call(query.call, &mut context);
+        network.sum_job(query.encoder.job(), &mut job);
+        rows.extend(network.embed(&job, &context, &mut scratch));
+    }
+    assert_eq!(refreshes, 4);
+    assert_ne!(tuner.memory(), &network.memory());
+    tuner.begin();
+    assert_eq!(tuner.memory(), &network.memory());
+}
+
+#[test]
+fn what_is_remembered_changes_decisions() {
+    let (mut fixed, mut refreshed) = (tuner(0, 64), tuner(1, 64));
+    let calls = calls(400);
+    let differing = calls.iter().filter(|call| {
+        let query = call.query();
+        fixed.answer(&query).knobs != refreshed.answer(&query).knobs
+    });
+    let differing = differing.count();
+    assert!(differing > 40, "{differing} of {}", calls.len());
+}

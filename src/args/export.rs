@@ -1,0 +1,60 @@
+//! The words of `export`.
+
+use std::path::PathBuf;
+
+use clap::ValueEnum;
+use dynamiccl_env::nccl::Version;
+use serde::Serialize;
+
+use super::shared::{GraphsArgs, MachineArgs};
+
+/// Words of `export`.
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = concat!("\
+EXAMPLES
+    dynamiccl export --policy a.safetensors --out b.safetensors --history job.jsonl
+    dynamiccl export --policy a.safetensors --out t.conf --format nccl-csv --cluster aws_p5 --nodes 4
+
+The table is for NVIDIA's example tuner (NCCL_TUNER_CONFIG_FILE=t.conf). It holds on this machine, for
+communicators of this size, and cannot say chunk sizes or threads.
+
+", exit_codes!()))]
+pub struct ExportArgs {
+    /// Policy to export
+    #[arg(long, value_name = "FILE")]
+    pub policy: PathBuf,
+    /// File to write
+    #[arg(long, value_name = "FILE")]
+    pub out: PathBuf,
+    /// What to write
+    #[arg(long, value_name = "FORMAT", value_enum, default_value_t = ExportFormat::Policy)]
+    pub format: ExportFormat,
+    /// Recording of the machine that the policy is to remember: our own lines or NCCL inspector's
+    #[arg(long, value_name = "TRACE")]
+    pub history: Option<PathBuf>,
+    /// The machine: of the table, and of a recording that names none.
+    #[command(flatten)]
+    pub machine: MachineArgs,
+    /// NCCL's graphs.
+    #[command(flatten)]
+    pub graphs: GraphsArgs,
+    /// Number of nodes that the table is for
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub nodes: Option<u32>,
+    /// GPUs used per node [default: all of them]
+    #[arg(long, value_name = "G", value_parser = clap::value_parser!(u32).range(1..))]
+    pub ranks_per_node: Option<u32>,
+    /// NCCL release that the table is for: 2.28, 2.29 or 2.30
+    #[arg(long, value_name = "RELEASE", default_value_t)]
+    pub nccl: Version,
+}
+
+/// What can be written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ExportFormat {
+    /// A policy to deploy
+    Policy,
+    /// A table for NVIDIA's example tuner
+    NcclCsv,
+}

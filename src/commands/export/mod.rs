@@ -1,0 +1,96 @@
+//! `export`: a policy as a file to deploy, or its decisions on one machine as a table for NVIDIA's tuner.
+
+mod csv;
+mod history;
+mod ranges;
+mod report;
+
+use std::io::Write;
+use std::sync::Arc;
+
+use anyhow::{Context, Result, ensure};
+use dynamiccl_env::asking::Asking;
+use dynamiccl_env::cluster::{Cluster, CommOptions};
+use dynamiccl_env::job::Shown;
+use dynamiccl_policies::frozen::Frozen;
+use dynamiccl_policies::policy::PolicyTuner;
+
+use super::machine;
+use crate::args::{ExportArgs, ExportFormat, MachineArgs};
+use crate::atomic::OutFile;
+use crate::exit::Ending;
+use crate::session::Session;
+use report::{Report, Rules};
+
+/// Makes the plan and carries it out.
+pub fn run(args: &ExportArgs, session: &Session) -> Result<Ending> {
+    check(args)?;
+    let source = Frozen::open(&args.policy)?;
+    let mut out = OutFile::create(&args.out)?;
+    let (frozen, recalled) = match &args.history {
+        Some(file) => {
+            let cluster = args.machine.cluster.as_deref();
+            let (frozen, recalled) = history::remember(&source, file, cluster, session)?;
+            (frozen, Some(recalled))
+        }
+        None => (source.clone(), None),
+    };
+    let (bytes, table) = match args.format {
+        ExportFormat::Policy => (frozen.to_bytes(), None),
+        ExportFormat::NcclCsv => {
+            let (bytes, table) = table(args, &frozen)?;
+            (bytes, Some(table))
+        }
+    };
+    out.write_all(&bytes).with_context(|| format!("cannot write {}", args.out.display()))?;
+    out.commit()?;
+    session.report("export", &Report::new(args, &source, &frozen, recalled, table))?;
+    Ok(Ending::Done)
+}
+
+/// What can be said about the words before any file is opened.
+fn check(args: &ExportArgs) -> Result<()> {
+    if args.format == ExportFormat::NcclCsv {
+        ensure!(
+            args.nodes.is_some(),
+            "--format nccl-csv: give --cluster and --nodes, a table is for one machine"
+        );
+        return Ok(());
+    }
+    let MachineArgs { cluster, topo } = &args.machine;
+    let for_table = topo.is_some() || args.nodes.is_some() || args.ranks_per_node.is_some();
+    ensure!(
+        !for_table && (cluster.is_none() || args.history.is_some()),
+        "a policy is for every machine; --cluster and --nodes go with --format nccl-csv"
+    );
+    Ok(())
+}
+
+fn table(args: &ExportArgs, frozen: &Frozen) -> Result<(Vec<u8>, Rules)> {
+    let nodes = args.nodes.context("give --nodes")?;
+    let mut cluster = machine::load(&args.machine)?;
+    machine::replace_graphs(&mut cluster, nodes, args.graphs.graph.as_deref())?;
+    let options =
+        CommOptions { ranks_per_node: args.ranks_per_node, version: args.nccl, ..CommOptions::default() };
+    // Who asks for the table of a machine knows the machine.
+    let asking = Asking::new(&cluster, nodes, &options, Shown { topology: true, ..Shown::NOTHING })?;
+    let mut tuner = PolicyTuner::new(Arc::new(frozen.policy()), None);
+    let export = csv::export(&mut tuner, &asking, &remarks(frozen, &cluster, &asking));
+    Ok((export.table.to_string().into_bytes(), Rules::new(&cluster, &asking, &export)))
+}
+
+/// What stands above the rules.
+fn remarks(frozen: &Frozen, cluster: &Cluster, asking: &Asking) -> Vec<String> {
+    let communicator = asking.communicator();
+    let (nodes, ranks, nccl) = (communicator.nodes(), communicator.ranks(), communicator.version());
+    vec![
+        format!(
+            "policy {} {:016x}, dynamiccl {}",
+            frozen.about.name,
+            frozen.hash(),
+            env!("CARGO_PKG_VERSION")
+        ),
+        format!("cluster {}, {nodes} nodes, {ranks} ranks, NCCL {nccl}", cluster.name),
+        "collective_type,min_bytes,max_bytes,algorithm,protocol,channels,nNodes,nRanks".to_owned(),
+    ]
+}

@@ -1,0 +1,71 @@
+//! `inspect`: what a file is, and whether this build can run it.
+
+mod policy;
+mod report;
+mod table;
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, Result, bail};
+use dynamiccl_env::cluster::Cluster;
+use dynamiccl_policies::frozen::{self, Frozen};
+use dynamiccl_policies::nccl_csv::Table;
+
+use super::machine::name;
+use crate::args::InspectArgs;
+use crate::exit::Ending;
+use crate::session::Session;
+use report::{Report, What};
+
+/// Looks at the file and says what it is.
+pub fn run(args: &InspectArgs, session: &Session) -> Result<Ending> {
+    let file = &args.file;
+    let bytes = fs::read(file).with_context(|| format!("{}: cannot be read", name(file)))?;
+    let report = Report { file: name(file), bytes: bytes.len(), what: what(file, &bytes)? };
+    session.report("inspect", &report)?;
+    Ok(if report.what.is_runnable() { Ending::Done } else { Ending::No })
+}
+
+fn what(file: &Path, bytes: &[u8]) -> Result<What> {
+    if looks_like_policy(file, bytes) {
+        return match Frozen::read(bytes) {
+            Ok(frozen) => Ok(What::Policy(Box::new(policy::Runnable::new(&frozen)))),
+            Err(why) if why.is_foreign() => {
+                let metadata = frozen::metadata(bytes).with_context(|| name(file))?;
+                Ok(What::ForeignPolicy { why: why.to_string(), metadata })
+            }
+            Err(why) => Err(why).with_context(|| name(file)),
+        };
+    }
+    let Ok(text) = str::from_utf8(bytes) else {
+        bail!("{}: neither a policy (.safetensors) nor text; give a policy or a table", name(file));
+    };
+    if let Some(other) = other(file, text) {
+        return Ok(other);
+    }
+    let table = Table::parse(text).with_context(|| name(file))?;
+    if table.rules().next().is_none() {
+        bail!("{}: no rule in it, so no table; give a policy or a table", name(file));
+    }
+    Ok(What::Table(table::Summary::new(&table)))
+}
+
+/// A safetensors file begins with the length of its header, and the header with a brace.
+fn looks_like_policy(file: &Path, bytes: &[u8]) -> bool {
+    file.extension().is_some_and(|e| e == "safetensors") || bytes.get(6..9) == Some(b"\0\0{")
+}
+
+/// Files of ours that other commands read.
+fn other(file: &Path, text: &str) -> Option<What> {
+    let is_toml = file.extension().is_some_and(|e| e == "toml");
+    let (kind, command) = match text.trim_start().as_bytes().first() {
+        Some(b'{') => ("trace", format!("check-env trace --trace {}", name(file))),
+        _ if !is_toml => return None,
+        _ if Cluster::from_toml(&name(file), text).is_ok() => {
+            ("cluster", format!("simulate --cluster {} …", name(file)))
+        }
+        _ => ("toml", format!("simulate --curriculum {}", name(file))),
+    };
+    Some(What::Other { kind, command: format!("dynamiccl {command}") })
+}

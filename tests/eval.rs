@@ -1,0 +1,174 @@
+//! `eval`: its document, its table, its files, and what it refuses.
+
+use serde_json::Value;
+
+use crate::util::{Dir, fields, number, repository, shape};
+
+/// One machine at one tier, few worlds.
+const SMALL: &str = "--clusters dgx_a100 --nodes 2 --worlds 1 --seeds 2";
+
+fn words(against: &str) -> String {
+    format!("eval --against {against} {SMALL} --progress never")
+}
+
+fn tuner<'a>(document: &'a Value, name: &str) -> &'a Value {
+    let tuners = document["tuners"].as_array().expect("tuners");
+    tuners.iter().find(|tuner| tuner["name"] == name).unwrap_or_else(|| panic!("no {name}"))
+}
+
+#[test]
+fn the_document_has_every_field_of_the_contract() {
+    let names = "nccl,oracle,bayes,coordinate,random,fixed:ring/simple";
+    let document = Dir::new().run(&format!("{} --json", words(names))).json();
+    let top = "command episodes schema seed seeds simulated tuners workload worlds";
+    assert_eq!(fields(&document).join(" "), top);
+    assert_eq!((&document["simulated"], &document["seeds"]), (&true.into(), &2.into()));
+    let listed: Vec<_> = document["tuners"].as_array().unwrap().iter().map(|t| &t["name"]).collect();
+    assert_eq!(listed, names.split(',').collect::<Vec<_>>());
+    let figures = "cells coverage cumulative distinct_knobs fallback_share regret regret_hold speedup \
+                   speedup_std worst_at worst_cell";
+    for tuner in document["tuners"].as_array().unwrap() {
+        assert_eq!(fields(tuner).join(" "), "curves held_out name overall tiers");
+        assert_eq!((&tuner["held_out"], &tuner["tiers"][0]["tier"]), (&Value::Null, &2.into()));
+        assert_eq!(fields(&tuner["overall"]).join(" "), figures);
+        assert_eq!(fields(&tuner["overall"]["cumulative"]), ["1000", "200", "50"]);
+        assert_eq!(tuner["overall"]["speedup"], tuner["tiers"][0]["speedup"]);
+        assert_eq!((&tuner["overall"]["cells"], tuner["curves"].as_array().unwrap().len()), (&55.into(), 55));
+    }
+    let speedup = |name| number(&tuner(&document, name)["overall"]["speedup"]);
+    let regret = |name| number(&tuner(&document, name)["overall"]["regret"]);
+    assert_eq!((speedup("nccl"), number(&tuner(&document, "nccl")["overall"]["worst_cell"])), (1.0, 1.0));
+    assert_eq!(regret("oracle"), 0.0);
+    assert!(names.split(',').all(|name| regret(name) >= 0.0 && speedup(name) <= speedup("oracle")));
+    assert!(regret("bayes") <= regret("nccl") && regret("bayes") <= regret("fixed:ring/simple"));
+    assert!(speedup("random") < 1.0);
+}
+
+/// A policy that was never trained does as NCCL does, and its estimates are NCCL's.
+#[test]
+fn an_untrained_policy_is_nccl() {
+    let dir = Dir::new();
+    dir.write_policy("tiny.safetensors");
+    let document = dir.run(&format!("{} --policy tiny.safetensors --json", words("nccl,oracle"))).json();
+    assert_eq!(document["tuners"][0]["name"], "tiny");
+    let figures = &document["tuners"][0]["overall"];
+    assert_eq!((number(&figures["speedup"]), number(&figures["cumulative"]["1000"])), (1.0, 1.0));
+    assert!((0.0..=1.0).contains(&number(&figures["coverage"])));
+    assert_eq!(figures["regret"], tuner(&document, "nccl")["overall"]["regret"]);
+}
+
+/// The text without where the worst cells are, which follows the constants.
+fn placeless(text: &str) -> String {
+    let row = |line: &str| match line.split_once(" on ") {
+        Some((row, _)) if line.starts_with(' ') && !line.contains("NCCL") => {
+            let words: Vec<_> = row.split_whitespace().collect();
+            words[..words.len() - 2].join(" ")
+        }
+        Some((row, _)) if line.contains("worst cell") => row.split(" (simulated)").next().unwrap().to_owned(),
+        _ => line.to_owned(),
+    };
+    text.lines().map(|line| row(line) + "\n").collect()
+}
+
+#[test]
+fn the_table_reads_like_those_of_nccl_tests() {
+    let said = Dir::new().run(&words("nccl,oracle"));
+    assert_eq!((said.code, said.stderr.as_str()), (0, ""));
+    insta::assert_snapshot!(shape(&placeless(&said.stdout)), @r"
+    # dynamiccl 0.1.0 eval, seed N
+    # simulated: cells, N seeds of N worlds, N episodes for each tuner
+    # speedup: NCCL's own true time / the tuner's; regret: the tuner's / the oracle's - N, with
+    # feedback after N calls, and held without; left: calls left to NCCL; N, N, N: time
+    # / NCCL's since a job began, trials included
+    #
+    # tier tuner cells speedup ± regret hold worst left knobs N N N worst cell
+    # (x) (%) (%) (x) (%)
+    N nccl N N N N N N N N N N N
+    N oracle N N N N N N N N N N N
+    all nccl N N N N N N N N N N N
+    all oracle N N N N N N N N N N N
+    Summary nccl: N× NCCL over tier N
+    oracle: N× NCCL over tier N
+    ");
+}
+
+#[test]
+fn files_hold_every_cell_and_the_table() {
+    let dir = Dir::new();
+    let said = dir.run(&format!("{} --csv cells.csv --markdown table.md -q", words("nccl,oracle,bayes")));
+    assert_eq!((said.code, said.stderr.as_str()), (0, ""));
+    assert_eq!(dir.names(), ["cells.csv", "table.md"]);
+    let csv = std::fs::read_to_string(dir.path("cells.csv")).unwrap();
+    let columns = csv.lines().next().unwrap().split(',').count();
+    assert!(csv.lines().all(|line| line.split(',').count() == columns));
+    assert_eq!(csv.lines().count(), 1 + 55 * 3);
+    assert!(csv.contains("\ndgx_a100,2,2,false,allreduce,1048576,nccl,1.000000,"), "{csv}");
+    let markdown = std::fs::read_to_string(dir.path("table.md")).unwrap();
+    assert!(markdown.starts_with("simulated: cells, 2 seeds of 1 worlds"), "{markdown}");
+    let rows: Vec<_> = markdown.lines().filter(|line| line.starts_with('|')).collect();
+    assert!(rows.iter().all(|row| row.matches('|').count() == rows[0].matches('|').count()));
+    assert_eq!(rows.len(), 2 + 2 * 3);
+}
+
+#[test]
+fn a_verdict_can_fail() {
+    let dir = Dir::new();
+    assert_eq!(dir.run(&format!("{} --fail-below 1.0", words("nccl"))).code, 0);
+    let failed = dir.run(&format!("{} --fail-below 1.01", words("nccl,oracle")));
+    assert_eq!((failed.code, failed.stderr.as_str()), (1, ""));
+}
+
+/// A recorded job of as many iterations, with two communicators and a call that NCCL does not tune.
+fn recording(iterations: usize) -> String {
+    let example = repository("src/commands/check_env/example.jsonl");
+    let header = example.lines().next().expect("a header");
+    let iteration = "{\"comm\":\"tp\",\"coll\":\"allreduce\",\"bytes\":33554432}\n\
+                     {\"comm\":\"pp\",\"coll\":\"sendrecv\",\"bytes\":33554432}\n\
+                     {\"comm\":\"dp\",\"coll\":\"reducescatter\",\"bytes\":26214400}\n";
+    format!("{header}\n{}", iteration.repeat(iterations))
+}
+
+#[test]
+fn jobs_are_judged_too() {
+    let dir = Dir::new();
+    let drawn = "eval --against nccl,oracle --workload smoke --worlds 1 --seeds 1 --tiers 0,1,2,3,4 --json";
+    let recorded = "eval --against nccl,oracle --workload job.jsonl --worlds 1 --seeds 1 --json";
+    dir.write("job.jsonl", &recording(60));
+    for words in [drawn, recorded] {
+        let document = dir.run(words).json();
+        let name = words.split_whitespace().nth(4).unwrap();
+        assert_eq!((&document["workload"], &document["episodes"]), (&name.into(), &1.into()));
+        assert_eq!(number(&tuner(&document, "nccl")["overall"]["speedup"]), 1.0);
+        assert_eq!(number(&tuner(&document, "oracle")["overall"]["regret"]), 0.0);
+    }
+}
+
+#[test]
+fn what_cannot_be_judged_is_said_before_the_work() {
+    let dir = Dir::new();
+    dir.borrow("src/commands/check_env/example.jsonl", "short.jsonl");
+    for (words, said) in [
+        ("--against oracel", "error: --against: unknown tuner \"oracel\"; did you mean \"oracle\"? (known: "),
+        ("--against nccl --workload short.jsonl --worlds 1", "error: no call was judged: "),
+        ("--against nccl,oracle,nccl", "error: --against nccl: it is named twice, name it once"),
+        ("--against fixed:ring", "error: --against fixed:ring: write it like fixed:ring/simple"),
+        ("--policy no.safetensors", "error: no.safetensors: "),
+        ("--clusters dgx_a100 --tiers 4", "error: no machine is left: none of these clusters"),
+        (
+            "--against bayes --workload smoke",
+            "error: --against bayes: it is the best of fixed knobs in each cell",
+        ),
+        ("--workload smoke --against nccl --nodes 2", "error: --nodes goes with --workload cells"),
+        (
+            "--workload smoke --against nccl --clusters dgx_a100",
+            "error: --clusters goes with --workload cells",
+        ),
+        ("--workload smoek --against nccl", "error: "),
+        ("--csv no/such/folder.csv", "error: cannot write no/such/folder.csv"),
+    ] {
+        let said_instead = dir.run(&format!("eval {words}"));
+        assert_eq!(said_instead.code, 2, "{words}");
+        let line = said_instead.stderr.lines().next().unwrap_or_default();
+        assert!(line.starts_with(said), "{words}: {line}");
+    }
+}
