@@ -10,10 +10,12 @@ mod kind;
 mod method;
 mod recent;
 
+use std::collections::hash_map::Entry;
+
 use dynamiccl_spec::{Decision, Fallback, Measure, Measured, Query, Reason, Tuner};
 
 use crate::random::Random;
-use crate::roster::Entry;
+use crate::roster;
 use key::{ByKey, Key};
 use kind::{Kind, Next};
 pub use method::Method;
@@ -26,14 +28,17 @@ pub struct Online {
 }
 
 /// The tuners of this module.
-pub const ROSTER: &[Entry] = &[
-    Entry { name: method::MRACO.name, make: |seed| Box::new(Online::new(&method::MRACO, seed)) },
-    Entry { name: method::TPE.name, make: |seed| Box::new(Online::new(&method::TPE, seed)) },
-    Entry { name: method::COORDINATE.name, make: |seed| Box::new(Online::new(&method::COORDINATE, seed)) },
-    Entry { name: method::BANDIT.name, make: |seed| Box::new(Online::new(&method::BANDIT, seed)) },
-    Entry { name: method::EPSILON.name, make: |seed| Box::new(Online::new(&method::EPSILON, seed)) },
-    Entry { name: method::GRID.name, make: |seed| Box::new(Online::new(&method::GRID, seed)) },
-    Entry {
+pub const ROSTER: &[roster::Entry] = &[
+    roster::Entry { name: method::MRACO.name, make: |seed| Box::new(Online::new(&method::MRACO, seed)) },
+    roster::Entry { name: method::TPE.name, make: |seed| Box::new(Online::new(&method::TPE, seed)) },
+    roster::Entry {
+        name: method::COORDINATE.name,
+        make: |seed| Box::new(Online::new(&method::COORDINATE, seed)),
+    },
+    roster::Entry { name: method::BANDIT.name, make: |seed| Box::new(Online::new(&method::BANDIT, seed)) },
+    roster::Entry { name: method::EPSILON.name, make: |seed| Box::new(Online::new(&method::EPSILON, seed)) },
+    roster::Entry { name: method::GRID.name, make: |seed| Box::new(Online::new(&method::GRID, seed)) },
+    roster::Entry {
         name: method::RANDOM_SEARCH.name,
         make: |seed| Box::new(Online::new(&method::RANDOM_SEARCH, seed)),
     },
@@ -71,18 +76,17 @@ impl Tuner for Online {
     }
 
     fn learn(&mut self, query: &Query<'_>, measured: &Measured) {
-        let key = Key::of(query);
         let (method, seed) = (self.method, self.seed);
-        if !self.kinds.contains_key(&key) {
-            if query.settled().is_some() {
-                return;
+        let key = Key::of(query);
+        let kind = match self.kinds.entry(key) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(_) if query.settled().is_some() => return,
+            Entry::Vacant(place) => {
+                let seed = Random::of(seed, key.number()).bits();
+                let Some(kind) = Kind::new(query, method, seed) else { return };
+                place.insert(kind)
             }
-            let seed = Random::of(seed, key.number()).bits();
-            let Some(kind) = Kind::new(query, method, seed) else { return };
-            self.kinds.insert(key, kind);
-        }
-        if let Some(kind) = self.kinds.get_mut(&key) {
-            kind.learn(&measured.knobs, measured.micros, method);
-        }
+        };
+        kind.learn(&measured.knobs, measured.micros, method);
     }
 }
