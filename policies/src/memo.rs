@@ -40,12 +40,12 @@ pub struct Key {
 const WORDS: usize = PAIRS + HEADS + 3;
 
 impl Memo {
-    /// Room for this many decisions, filled up to a power of two and at least 8.
+    /// Room for this many decisions, filled up to a power of two and at least 8; or for none at all.
     pub fn new(decisions: usize) -> Self {
         let (knobs, micros) = (Knobs::OWN, CostTable::default());
         let decision = Decision { knobs, reason: Reason::Policy, micros, spread: None, exploratory: false };
         let key = Key { job: 0, bytes: 0, words: [0; WORDS] };
-        let sets = decisions.div_ceil(WAYS).next_power_of_two();
+        let sets = if decisions == 0 { 0 } else { decisions.div_ceil(WAYS).next_power_of_two() };
         let entries = vec![[Entry { key, decision }; WAYS]; sets];
         Memo { tags: vec![[0; WAYS]; sets], entries, next: 0 }
     }
@@ -53,7 +53,7 @@ impl Memo {
     /// What was decided under this key.
     #[inline]
     pub fn get(&self, key: &Key) -> Option<&Decision> {
-        let Place { set, tag } = self.place(key);
+        let Place { set, tag } = self.place(key)?;
         let alike = alike(&self.tags[set], tag);
         let mut places = (0..WAYS).filter(|way| alike >> way & 1 == 1);
         let entry = |way: usize| &self.entries[set][way];
@@ -62,7 +62,7 @@ impl Memo {
 
     /// Keeps a decision, in the place of another where there is no more room.
     pub fn put(&mut self, key: &Key, decision: &Decision) {
-        let Place { set, tag } = self.place(key);
+        let Some(Place { set, tag }) = self.place(key) else { return };
         let free = alike(&self.tags[set], 0);
         let way = if free == 0 { self.next } else { free.trailing_zeros() as usize };
         self.next = (self.next + 1) % WAYS;
@@ -76,9 +76,9 @@ impl Memo {
     }
 
     #[inline]
-    fn place(&self, key: &Key) -> Place {
-        let hash = key.hash();
-        Place { set: hash as usize & (self.tags.len() - 1), tag: (hash >> 32) as u32 | 1 }
+    fn place(&self, key: &Key) -> Option<Place> {
+        let (hash, last) = (key.hash(), self.tags.len().checked_sub(1)?);
+        Some(Place { set: hash as usize & last, tag: (hash >> 32) as u32 | 1 })
     }
 }
 
@@ -177,5 +177,12 @@ mod tests {
         }
         let kept = (0..10_000).filter(|&bytes| memo.get(&key(1, bytes)).is_some()).count();
         assert_eq!(kept, 64);
+    }
+
+    #[test]
+    fn without_room_nothing_is_kept() {
+        let mut memo = Memo::new(0);
+        memo.put(&key(1, 8), &decision(1.0));
+        assert_eq!(memo.get(&key(1, 8)), None);
     }
 }

@@ -38,7 +38,7 @@ impl PolicyTuner {
         PolicyTuner::with_memo(policy, refresh, MEMO)
     }
 
-    /// The same with room for this many decisions.
+    /// The same with room for this many decisions, or for none.
     pub fn with_memo(policy: Arc<Policy>, refresh: Option<NonZeroUsize>, decisions: usize) -> Self {
         let network = policy.network();
         PolicyTuner {

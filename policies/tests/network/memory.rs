@@ -7,7 +7,7 @@ use dynamiccl_policies::policy::PolicyTuner;
 use dynamiccl_policies::probe::{Call, policy};
 use dynamiccl_policies::random::Random;
 use dynamiccl_spec::features::{CALL_WIDTH, Encoder, HISTORY_WIDTH};
-use dynamiccl_spec::{Decision, Tuner};
+use dynamiccl_spec::{Decision, Query, Tuner};
 
 fn tuner(refresh: usize, memo: usize) -> PolicyTuner {
     PolicyTuner::with_memo(Arc::new(policy(6)), NonZeroUsize::new(refresh), memo)
@@ -30,14 +30,16 @@ fn said(decision: &Decision) -> String {
 #[test]
 fn nothing_decided_before_shows_in_a_decision() {
     for refresh in [0, 1, 7] {
-        let (mut with, mut without) = (tuner(refresh, 4096), tuner(refresh, 1));
-        for (number, call) in calls(600).iter().enumerate() {
+        let (mut with, mut without) = (tuner(refresh, 4096), tuner(refresh, 0));
+        let calls = calls(600);
+        for (number, call) in calls.iter().enumerate() {
             if number == 400 {
                 with.begin();
                 without.begin();
             }
-            let query = call.query();
-            // Asked alone, without anything before, but for what is remembered.
+            // The same call on a communicator of another job is another one.
+            let other = &calls[number / 2];
+            let query = Query { encoder: other.query().encoder, ..call.query() };
             let [left, right] = [with.answer(&query), without.answer(&query)].map(|answer| said(&answer));
             assert_eq!(left, right, "call {number}, refresh {refresh}");
         }
