@@ -10,7 +10,7 @@ const ALL: &str = "tune --method tpe --cluster dgx_a100 --nodes 1 --budget 5";
 
 #[test]
 fn the_document_has_every_field_of_the_contract() {
-    let document = Dir::new().run(&format!("tune --method mraco --space tuccl {CALL} --json")).json();
+    let document = Dir::new().run(&format!("tune --method mraco {CALL} --json")).json();
     let expected = "best best_us budget calls cluster command constants gain grid_best_us grid_trials method \
                     nodes noise quality ranks schema search_us_per_trial seed simulated space trials world";
     assert_eq!(fields(&document).join(" "), expected.split_whitespace().collect::<Vec<_>>().join(" "));
@@ -24,10 +24,11 @@ fn the_document_has_every_field_of_the_contract() {
 
 #[test]
 fn every_method_finds_something_no_slower_than_where_it_began() {
-    for method in ["grid", "random", "mraco", "tpe", "coordinate", "bandit", "epsilon"] {
+    for method in ["grid", "random", "mraco", "tpe", "coordinate", "bandit", "epsilon", "bayes"] {
         let document = Dir::new().run(&format!("tune --method {method} {CALL} --noise 0 --json")).json();
         let gain = number(&document["gain"]);
         assert!(gain >= 1.0 && number(&document["quality"]) > 0.8, "{method}: {document}");
+        assert_eq!(number(&document["trials"]) == 0.0, method == "bayes");
         if method == "grid" {
             assert_eq!(
                 (number(&document["quality"]), &document["trials"]),

@@ -15,7 +15,8 @@ use super::shared::{ConstantsArgs, MachineArgs, tuned_collective};
 #[command(after_long_help = concat!("\
 EXAMPLES
     dynamiccl tune --method grid --cluster dgx_a100 --nodes 2 --collective allreduce --bytes 16M
-    dynamiccl tune --method mraco --cluster dgx_a100 --nodes 1 --space tuccl
+    dynamiccl tune --method mraco --cluster dgx_a100 --nodes 1
+    dynamiccl tune --method mraco --cluster dgx_a100 --nodes 1 --space own --out nccl_tuner.csv
     dynamiccl tune --method coordinate --cluster a40_8_pcie --nodes 4 --out nccl_tuner.csv
     dynamiccl tune --method tpe --cluster dgx_h100 --nodes 1 --budget 60 --out lookup.json
     dynamiccl tune --method tpe --cluster dgx_h100 --nodes 1 --budget 60 --out lookup.json --resume
@@ -39,9 +40,9 @@ pub struct TuneArgs {
     /// Size as nccl-tests counts it, for instance 64K or 1M [default: 1 KiB to 1 GiB in powers of 4]
     #[arg(long, value_name = "B", requires = "collective")]
     pub bytes: Option<Bytes>,
-    /// What is searched
-    #[arg(long, value_name = "SPACE", value_enum, default_value_t = SpaceKind::Own)]
-    pub space: SpaceKind,
+    /// What is searched [default: tuccl for mraco, which was made for it; own for the others]
+    #[arg(long, value_name = "SPACE", value_enum)]
+    pub space: Option<SpaceKind>,
     /// Most trials for each call [default: until the method ends; 100 for those that never do]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub budget: Option<u32>,
@@ -86,6 +87,16 @@ pub enum Method {
     Bandit,
     /// ε-greedy over the same settings
     Epsilon,
+    /// No trial at all: the setting that is best on average over 24 worlds of such machines
+    Bayes,
+}
+
+impl TuneArgs {
+    /// What is searched.
+    pub fn searched(&self) -> SpaceKind {
+        let usual = if self.method == Method::Mraco { SpaceKind::Tuccl } else { SpaceKind::Own };
+        self.space.unwrap_or(usual)
+    }
 }
 
 /// What is searched.

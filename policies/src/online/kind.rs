@@ -49,6 +49,11 @@ impl Kind {
         Some(kind)
     }
 
+    /// The knobs that are on trial; none once the search is over.
+    pub fn trial(&self) -> Option<Knobs> {
+        self.trial.as_ref().map(|trial| trial.knobs)
+    }
+
     /// The knobs of the next call.
     pub fn next(&mut self) -> Next {
         self.unanswered = self.unanswered.saturating_add(1);

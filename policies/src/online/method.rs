@@ -20,16 +20,23 @@ pub struct Method {
     pub keep: usize,
     /// Full measurements after which the search ends, whatever it thinks.
     pub budget: f64,
+    /// Whether it searches before the first call of a kind, with calls beside the job's own.
+    pub before: bool,
     /// Makes the search for the settings of one kind of call. It begins with NCCL's own.
     pub make: fn(&OwnSettings, &CostTable, u64) -> Box<dyn Search>,
 }
 
-/// MRACO: full measurements of nine calls, the four best settings in its lookup table.
-pub const MRACO: Method = Method {
-    name: "mraco",
+/// MRACO as TuCCL runs it: the lookup table is filled before the job's calls, the four best settings stay in
+/// it and the one with the shortest recent time is used. A full measurement is nine calls.
+pub const MRACO: Method = Method { name: "mraco", before: true, ..MRACO_ONLINE };
+
+/// MRACO on the job's own calls.
+pub const MRACO_ONLINE: Method = Method {
+    name: "mraco_online",
     calls: 9,
     keep: 4,
     budget: f64::INFINITY,
+    before: false,
     make: |settings, _, seed| {
         let (space, widths) = (settings.space(), settings.widths());
         Box::new(Mraco::new(space, settings.own(), &widths, Schedule::SHORT, seed))
@@ -42,6 +49,7 @@ pub const TPE: Method = Method {
     calls: 3,
     keep: 1,
     budget: 40.0,
+    before: false,
     make: |settings, _, seed| Box::new(Tpe::new(settings.space(), settings.own(), seed)),
 };
 
@@ -51,6 +59,7 @@ pub const COORDINATE: Method = Method {
     calls: 3,
     keep: 1,
     budget: f64::INFINITY,
+    before: false,
     make: |settings, _, _| Box::new(Coordinate::new(settings.space(), settings.own())),
 };
 
@@ -60,6 +69,7 @@ pub const BANDIT: Method = Method {
     calls: 1,
     keep: 1,
     budget: f64::INFINITY,
+    before: false,
     make: |settings, table, seed| Box::new(Bandit::new(settings.arms(table), Rule::Ucb, seed)),
 };
 
@@ -69,6 +79,7 @@ pub const EPSILON: Method = Method {
     calls: 1,
     keep: 1,
     budget: f64::INFINITY,
+    before: false,
     make: |settings, table, seed| {
         Box::new(Bandit::new(settings.arms(table), Rule::Epsilon { start: 0.3, halves: 50.0 }, seed))
     },
@@ -80,6 +91,7 @@ pub const GRID: Method = Method {
     calls: 1,
     keep: 1,
     budget: f64::INFINITY,
+    before: false,
     make: |settings, _, _| Box::new(Sequence::grid(settings.space(), settings.own())),
 };
 
@@ -89,5 +101,6 @@ pub const RANDOM_SEARCH: Method = Method {
     calls: 3,
     keep: 1,
     budget: 40.0,
+    before: false,
     make: |settings, _, seed| Box::new(Sequence::random(settings.space(), settings.own(), seed)),
 };

@@ -1,4 +1,5 @@
 //! Tuners that learn inside a job: every call of a kind is a trial of its search until the search is over.
+//! MRACO alone searches before the first call of a kind, as its authors do, with calls beside the job's own.
 //!
 //! What they find depends only on what every rank was told, so all ranks choose alike (AutoCCL gets there
 //! by a leader that decides for all). They see a call through its query and know no time but those that
@@ -9,8 +10,6 @@ mod key;
 mod kind;
 mod method;
 mod recent;
-
-use std::collections::hash_map::Entry;
 
 use dynamiccl_spec::{Decision, Fallback, Measure, Measured, Query, Reason, Tuner};
 
@@ -30,6 +29,10 @@ pub struct Online {
 /// The tuners of this module.
 pub const ROSTER: &[roster::Entry] = &[
     roster::Entry { name: method::MRACO.name, make: |seed| Box::new(Online::new(&method::MRACO, seed)) },
+    roster::Entry {
+        name: method::MRACO_ONLINE.name,
+        make: |seed| Box::new(Online::new(&method::MRACO_ONLINE, seed)),
+    },
     roster::Entry { name: method::TPE.name, make: |seed| Box::new(Online::new(&method::TPE, seed)) },
     roster::Entry {
         name: method::COORDINATE.name,
@@ -49,6 +52,20 @@ impl Online {
     pub fn new(method: &'static Method, seed: u64) -> Self {
         Online { method, seed, kinds: ByKey::default() }
     }
+
+    fn new_kind(&self, query: &Query<'_>) -> Option<Kind> {
+        Kind::new(query, self.method, Random::of(self.seed, Key::of(query).number()).bits())
+    }
+
+    /// Searches with calls beside the job's own. Where nobody measures, nothing is known afterwards.
+    fn search_before(&mut self, query: &Query<'_>, measure: &mut Measure<'_>) {
+        let Some(mut kind) = self.new_kind(query) else { return };
+        while let Some(knobs) = kind.trial() {
+            let Some(micros) = measure(&knobs) else { return };
+            kind.learn(&knobs, micros, self.method);
+        }
+        self.kinds.insert(Key::of(query), kind);
+    }
 }
 
 impl Tuner for Online {
@@ -60,9 +77,12 @@ impl Tuner for Online {
         self.kinds.clear();
     }
 
-    fn decide(&mut self, query: &Query<'_>, _: &mut Measure<'_>) -> Decision {
+    fn decide(&mut self, query: &Query<'_>, measure: &mut Measure<'_>) -> Decision {
         if let Some(settled) = query.settled() {
             return settled;
+        }
+        if self.method.before && !self.kinds.contains_key(&Key::of(query)) {
+            self.search_before(query, measure);
         }
         let Some(kind) = self.kinds.get_mut(&Key::of(query)) else {
             return Decision::fallback(query, Fallback::Unmeasured);
@@ -76,17 +96,16 @@ impl Tuner for Online {
     }
 
     fn learn(&mut self, query: &Query<'_>, measured: &Measured) {
-        let (method, seed) = (self.method, self.seed);
         let key = Key::of(query);
-        let kind = match self.kinds.entry(key) {
-            Entry::Occupied(known) => known.into_mut(),
-            Entry::Vacant(_) if query.settled().is_some() => return,
-            Entry::Vacant(place) => {
-                let seed = Random::of(seed, key.number()).bits();
-                let Some(kind) = Kind::new(query, method, seed) else { return };
-                place.insert(kind)
+        if !self.kinds.contains_key(&key) {
+            if self.method.before || query.settled().is_some() {
+                return;
             }
-        };
-        kind.learn(&measured.knobs, measured.micros, method);
+            let Some(kind) = self.new_kind(query) else { return };
+            self.kinds.insert(key, kind);
+        }
+        if let Some(kind) = self.kinds.get_mut(&key) {
+            kind.learn(&measured.knobs, measured.micros, self.method);
+        }
     }
 }

@@ -13,8 +13,6 @@ const CHUNKS: [usize; 5] = [1, 2, 0, 3, 4];
 const FAR: f32 = 8.0;
 /// Channels of a bandit's arms beside NCCL's own.
 const ARM_CHANNELS: [u32; 3] = [2, 8, 32];
-/// Chunks of a bandit's arms beside NCCL's own, for the few pairs that NCCL predicts fastest.
-const ARM_CHUNKS: ([ChunkChoice; 2], usize) = ([ChunkChoice::Quarter, ChunkChoice::Quadruple], 3);
 
 /// The settings of one kind of call.
 #[derive(Debug, Clone, PartialEq)]
@@ -73,8 +71,7 @@ impl OwnSettings {
     }
 
     /// Few enough settings that each can be played: NCCL's own, then every pair that NCCL does not predict
-    /// to be far slower, the one predicted fastest first, with NCCL's own channels and a few other counts;
-    /// and for the fastest predicted ones a smaller and a larger chunk.
+    /// to be far slower, the one predicted fastest first, with NCCL's own channels and a few other counts.
     pub fn arms(&self, predicted: &CostTable) -> Vec<Point> {
         let own = self.own();
         let cost = |pair: Pair| predicted.get(pair).unwrap_or(f32::MAX);
@@ -88,10 +85,6 @@ impl OwnSettings {
                 continue;
             };
             arms.extend(near.iter().map(|&pair| own.with(0, pair).with(1, index)));
-        }
-        for chunk in ARM_CHUNKS.0 {
-            let Some(index) = self.chunks.iter().position(|&c| c == chunk) else { continue };
-            arms.extend(near.iter().take(ARM_CHUNKS.1).map(|&pair| own.with(0, pair).with(2, index)));
         }
         arms
     }
@@ -143,9 +136,9 @@ mod tests {
         table.set(TREE, 12.0);
         let settings = OwnSettings::new(&mask(), RING);
         let arms = settings.arms(&table);
-        assert_eq!((arms[0], arms.len()), (settings.own(), 2 * (1 + ARM_CHANNELS.len() + 2)));
+        assert_eq!((arms[0], arms.len()), (settings.own(), 2 + 2 * ARM_CHANNELS.len()));
         assert!((1..arms.len()).all(|i| !arms[..i].contains(&arms[i])), "{arms:?}");
         table.set(TREE, 1000.0);
-        assert_eq!(settings.arms(&table).len(), 1 + ARM_CHANNELS.len() + 2);
+        assert_eq!(settings.arms(&table).len(), 1 + ARM_CHANNELS.len());
     }
 }

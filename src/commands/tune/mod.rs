@@ -11,17 +11,19 @@ use std::time::Instant;
 use anyhow::{Result, ensure};
 use dynamiccl_env::asking::Asking;
 use dynamiccl_env::cluster::CommOptions;
+use dynamiccl_env::gym::seed_of;
 use dynamiccl_env::headroom;
 use dynamiccl_env::job::Shown;
 use dynamiccl_env::model::ConstantsFile;
 use dynamiccl_env::sim::Simulator;
 use dynamiccl_env::world::World;
 use dynamiccl_policies::random::Random;
+use dynamiccl_policies::search::Point;
 use dynamiccl_spec::math::exp;
 use dynamiccl_spec::{Bytes, Collective};
 
 use super::machine;
-use crate::args::{SpaceKind, TuneArgs};
+use crate::args::{Method, SpaceKind, TuneArgs};
 use crate::exit::Ending;
 use crate::interrupt::Interrupted;
 use crate::session::Session;
@@ -31,6 +33,9 @@ use task::{Searched, Task};
 
 /// Calls of a full measurement; a trial with less resource is the mean of fewer.
 const CALLS: f64 = 27.0;
+
+/// Worlds over which a setting is expected to be good.
+const WORLDS: usize = 24;
 
 /// Counts calls as done; an error once Ctrl-C was pressed.
 type Advance<'a> = dyn Fn(u64) -> Result<(), Interrupted> + 'a;
@@ -63,6 +68,8 @@ struct Plan<'a> {
     asking: Asking,
     simulator: Simulator,
     cells: Vec<(Collective, u64)>,
+    /// The same machine in worlds that are not this one, for those who only expect.
+    elsewhere: Vec<Simulator>,
     saved: Option<Saved>,
     /// What an earlier run has found.
     earlier: Vec<Tuned>,
@@ -97,10 +104,16 @@ impl<'a> Plan<'a> {
         };
         let simulator = Simulator::new(&cluster, args.nodes, &options, &world)?;
         let asking = Asking::new(&cluster, args.nodes, &options, Shown::NOTHING)?;
+        let expects = args.method == Method::Bayes;
+        let elsewhere = (0..if expects { WORLDS } else { 0 }).map(|number| {
+            let world = World::keep(&constants, seed_of(seed, number));
+            Simulator::new(&cluster, args.nodes, &options, &world)
+        });
+        let elsewhere = elsewhere.collect::<Result<_, _>>()?;
         let about = About {
             simulated: true,
             method: args.method,
-            space: args.space,
+            space: args.searched(),
             cluster: cluster.name.clone(),
             nodes: args.nodes,
             ranks: simulator.communicator().ranks(),
@@ -109,18 +122,18 @@ impl<'a> Plan<'a> {
             noise,
             budget: task::budget(args.method, args.budget),
         };
-        let saved = args.out.as_deref().map(|path| Saved::new(path, args.space)).transpose()?;
+        let saved = args.out.as_deref().map(|path| Saved::new(path, args.searched())).transpose()?;
         let earlier = match &saved {
             Some(saved) if args.resume => saved.earlier(&about, seed)?,
             _ => Vec::new(),
         };
-        Ok(Plan { args, about, asking, simulator, cells, saved, earlier })
+        Ok(Plan { args, about, asking, simulator, cells, elsewhere, saved, earlier })
     }
 
     /// NVIDIA's table has no chunks, so what goes there is searched without them.
     fn searched(&self) -> Searched {
         let chunks = !self.saved.as_ref().is_some_and(Saved::is_table);
-        match self.args.space {
+        match self.about.space {
             SpaceKind::Own => Searched::Own { chunks },
             SpaceKind::Tuccl => Searched::Tuccl,
         }
@@ -139,7 +152,11 @@ impl<'a> Plan<'a> {
                     save::surface(path, &self.about, &task)?;
                 }
                 let seed = Random::of(seed, number as u64).bits();
-                self.tune(&task, seed, &mut found, advance);
+                if self.elsewhere.is_empty() {
+                    self.tune(&task, seed, &mut found, advance);
+                } else {
+                    found.calls.push(task.tuned(&self.expected(&task)?, 0.0, true));
+                }
             }
             if let Err(interrupted) = advance(1) {
                 return Ok((found, Some(interrupted)));
@@ -148,9 +165,15 @@ impl<'a> Plan<'a> {
         Ok((found, None))
     }
 
+    /// The setting of a call that is best on average elsewhere.
+    fn expected(&self, task: &Task) -> Result<Point> {
+        let of = |simulator| Task::new(self.searched(), &self.asking, simulator, task.collective, task.bytes);
+        Ok(task.best_over(&self.elsewhere.iter().map(of).collect::<Result<Vec<_>>>()?))
+    }
+
     /// Tunes one call, as far as Ctrl-C lets it.
     fn tune(&self, task: &Task, seed: u64, found: &mut Found, advance: &Advance<'_>) {
-        let mut search = task.search(self.args.method, seed);
+        let Some(mut search) = task.search(self.args.method, seed) else { return };
         let mut noise = Random::of(seed, 1);
         let budget = self.about.budget.map_or(f64::INFINITY, f64::from);
         let mut complete = true;
@@ -169,21 +192,9 @@ impl<'a> Plan<'a> {
         }
         found.search_us += micros(&clock);
         found.searched += search.spent();
-        let Some(best) = search.best() else { return };
-        let (best_us, start_us) = (task.micros(&best.point), task.micros(&task.start));
-        let grid_best_us = task.surface.iter().copied().fold(f64::INFINITY, f64::min);
-        found.calls.push(Tuned {
-            collective: task.collective,
-            bytes: task.bytes,
-            complete,
-            trials: search.spent(),
-            grid_trials: task.space.points(),
-            best: task.describe(&best.point),
-            best_us,
-            grid_best_us,
-            start_us,
-            quality: grid_best_us / best_us,
-        });
+        if let Some(best) = search.best() {
+            found.calls.push(task.tuned(&best.point, search.spent(), complete));
+        }
     }
 }
 

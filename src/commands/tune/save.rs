@@ -50,7 +50,7 @@ impl Saved {
         };
         ensure!(
             form == Form::Lookup || space == SpaceKind::Own,
-            "--out {}: NVIDIA's table has no threads and buffers, which --space tuccl searches; end it in .json",
+            "--out {}: NVIDIA's table has no threads and buffers, which --space tuccl searches; end it in .json, or give --space own",
             name(path)
         );
         // A bad path costs a second and not a run.

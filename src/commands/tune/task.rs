@@ -8,9 +8,10 @@ use dynamiccl_env::tuccl::RingSetting;
 use dynamiccl_policies::search::mraco::Schedule;
 use dynamiccl_policies::search::{Bandit, Coordinate, Mraco, Point, Rule, Search, Sequence, Space, Tpe};
 use dynamiccl_policies::settings::{OwnSettings, TucclSetting, tuccl};
+use dynamiccl_spec::math::ln;
 use dynamiccl_spec::{Collective, Head, Knobs};
 
-use super::report::Best;
+use super::report::{Best, Tuned};
 use crate::args::Method;
 
 /// Trials of methods that never end by themselves.
@@ -106,10 +107,11 @@ impl Task {
         }
     }
 
-    /// A search of this call.
-    pub fn search(&self, method: Method, seed: u64) -> Box<dyn Search> {
+    /// A search of this call; none by a method that makes no trial.
+    pub fn search(&self, method: Method, seed: u64) -> Option<Box<dyn Search>> {
         let (space, start) = (self.space.clone(), self.start);
-        match method {
+        let bandit = |rule| Box::new(Bandit::new(self.arms.iter().copied(), rule, seed));
+        Some(match method {
             Method::Grid => Box::new(Sequence::grid(space, start)),
             Method::Random => Box::new(Sequence::random(space, start, seed)),
             Method::Mraco => {
@@ -118,18 +120,41 @@ impl Task {
             }
             Method::Tpe => Box::new(Tpe::new(space, start, seed)),
             Method::Coordinate => Box::new(Coordinate::new(space, start)),
-            Method::Bandit => Box::new(Bandit::new(self.arms.iter().copied(), Rule::Ucb, seed)),
-            Method::Epsilon => Box::new(Bandit::new(
-                self.arms.iter().copied(),
-                Rule::Epsilon { start: 0.3, halves: 50.0 },
-                seed,
-            )),
-        }
+            Method::Bandit => bandit(Rule::Ucb),
+            Method::Epsilon => bandit(Rule::Epsilon { start: 0.3, halves: 50.0 }),
+            Method::Bayes => return None,
+        })
+    }
+
+    /// The point that is best on average over the same call elsewhere.
+    pub fn best_over(&self, elsewhere: &[Task]) -> Point {
+        let log = |index: usize| elsewhere.iter().map(|task| ln(task.surface[index])).sum::<f64>();
+        let logs = (0..self.space.points()).map(|index| (index, log(index)));
+        let best = logs.reduce(|best, next| if next.1 < best.1 { next } else { best });
+        best.map_or(self.start, |(index, _)| self.space.point(index))
     }
 
     /// The true time of a point.
     pub fn micros(&self, point: &Point) -> f64 {
         self.surface[self.space.index(point)]
+    }
+
+    /// What was found with this many trials, judged by true times.
+    pub fn tuned(&self, best: &Point, trials: f64, complete: bool) -> Tuned {
+        let (best_us, start_us) = (self.micros(best), self.micros(&self.start));
+        let grid_best_us = self.surface.iter().copied().fold(f64::INFINITY, f64::min);
+        Tuned {
+            collective: self.collective,
+            bytes: self.bytes,
+            complete,
+            trials,
+            grid_trials: self.space.points(),
+            best: self.describe(best),
+            best_us,
+            grid_best_us,
+            start_us,
+            quality: grid_best_us / best_us,
+        }
     }
 
     /// What a point is when it runs.
