@@ -5,6 +5,7 @@ mod online;
 mod tasks;
 
 use autoccl::{TESTBEDS, coordinate_cells, mean_gain};
+use dynamiccl_policies::roster::by_name;
 use dynamiccl_spec::{Collective, Fallback, Reason, Tuner};
 use online::Bench;
 use tasks::{median, mraco, tasks};
@@ -12,6 +13,11 @@ use tasks::{median, mraco, tasks};
 /// Every online tuner.
 fn tuners(seed: u64) -> impl Iterator<Item = Box<dyn Tuner>> {
     dynamiccl_policies::online::ROSTER.iter().map(move |entry| (entry.make)(seed))
+}
+
+/// Those that make their trials on the job's own calls.
+fn on_own_calls(seed: u64) -> impl Iterator<Item = Box<dyn Tuner>> {
+    tuners(seed).filter(|tuner| tuner.name() != "mraco")
 }
 
 const CALL: (Collective, u64) = (Collective::AllReduce, 4 << 20);
@@ -45,7 +51,7 @@ fn where_nobody_measures_nccls_own_stays() {
 #[test]
 fn the_first_calls_are_nccls_own_and_the_last_are_no_slower() {
     let bench = Bench::new("dgx_a100", 2, 3);
-    for mut tuner in tuners(1) {
+    for mut tuner in on_own_calls(1) {
         let calls = bench.calls(tuner.as_mut(), CALL, 1000, true);
         assert_eq!(calls.micros[0], calls.own, "{}", tuner.name());
         assert!(!calls.decisions[0].exploratory);
@@ -53,6 +59,16 @@ fn the_first_calls_are_nccls_own_and_the_last_are_no_slower() {
         let last = median(calls.micros[900..].iter().copied());
         assert!(last <= 1.02 * calls.own, "{}: {last} beside {}", tuner.name(), calls.own);
     }
+}
+
+#[test]
+fn mraco_has_done_its_trials_before_the_first_call() {
+    let bench = Bench::new("dgx_a100", 2, 3);
+    let mut mraco = by_name("mraco", 1).unwrap();
+    let calls = bench.calls(mraco.as_mut(), CALL, 100, true);
+    assert!(calls.decisions.iter().all(|d| d.reason == Reason::Policy && !d.exploratory));
+    let first = calls.micros[0] / bench.best(CALL);
+    assert!(first <= 1.05, "{first} times the best");
 }
 
 #[test]

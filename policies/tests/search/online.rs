@@ -41,6 +41,11 @@ impl Bench {
         }
     }
 
+    /// The true time of the fastest setting of a call, µs.
+    pub fn best(&self, (collective, bytes): (Collective, u64)) -> f64 {
+        self.simulator.best(collective, bytes).expect("a tuned call").micros
+    }
+
     /// Makes `count` calls of a kind with a tuner that is told what each took, or nothing.
     pub fn calls(
         &self,
@@ -58,12 +63,13 @@ impl Bench {
         let mut noise = Random::of(bytes, collective.id() as u64);
         let mut calls = Calls { decisions: Vec::new(), micros: Vec::new(), own: micros(&query.own()) };
         for _ in 0..count {
-            let decision = tuner.decide(&query, &mut |_| None);
-            let took = micros(&decision.knobs);
+            let mut measured = |knobs: &Knobs| micros(knobs) * exp(JITTER * noise.normal());
+            let decision = tuner.decide(&query, &mut |knobs| told.then(|| measured(knobs)));
             if told {
-                let measured = took * exp(JITTER * noise.normal());
-                tuner.learn(&query, &Measured { knobs: decision.knobs, micros: measured });
+                let micros = measured(&decision.knobs);
+                tuner.learn(&query, &Measured { knobs: decision.knobs, micros });
             }
+            let took = micros(&decision.knobs);
             calls.decisions.push(decision);
             calls.micros.push(took);
         }
