@@ -11,8 +11,19 @@ use crate::util::{Dir, assert_same};
 const SIMULATE: &str = "simulate --cluster dgx_a100 --nodes 2 --collective allreduce";
 
 /// Every command, and none.
-const COMMANDS: [&str; 10] =
-    ["", "simulate", "validate", "calibrate", "tune", "check-env", "eval", "inspect", "export", "bench"];
+const COMMANDS: [&str; 11] = [
+    "",
+    "simulate",
+    "validate",
+    "calibrate",
+    "tune",
+    "decide",
+    "check-env",
+    "eval",
+    "inspect",
+    "export",
+    "bench",
+];
 
 #[test]
 fn help_is_what_we_mean_to_say() {

@@ -172,3 +172,28 @@ fn what_cannot_be_judged_is_said_before_the_work() {
         assert!(line.starts_with(said), "{words}: {line}");
     }
 }
+
+#[test]
+fn the_page_stands_alone_and_shows_every_tuner_and_decision() {
+    let dir = Dir::new();
+    let said = dir.run(&format!("{} --html page.html", words("nccl,oracle,fixed:ring/simple")));
+    assert_eq!(said.code, 0, "{}", said.stderr);
+    let text = std::fs::read_to_string(dir.path("page.html")).unwrap();
+    assert!(!["http:", "https:", "<script", "url(", "@import"].iter().any(|outside| text.contains(outside)));
+    let options = roxmltree::ParsingOptions { allow_dtd: true, ..Default::default() };
+    let page = roxmltree::Document::parse_with_options(&text, options).unwrap();
+    let classed = |name: &str| {
+        let has = |node: &roxmltree::Node<'_, '_>| {
+            node.attribute("class").is_some_and(|class| class.split(' ').any(|word| word == name))
+        };
+        page.descendants().filter(has).count()
+    };
+    // A curve for each collective and tuner; a bar for each tuner and group, and in the keys; a map of every
+    // collective and size for NCCL, the oracle and the fixed knobs, and the key of pairs.
+    assert_eq!(classed("curve"), 5 * 3);
+    assert_eq!(classed("bar"), 2 * 3 + 2 * 3);
+    assert_eq!(classed("cell"), 55 * 3 + 11);
+    let rows = page.descendants().filter(|node| node.has_tag_name("tr")).count();
+    assert_eq!(rows, 1 + 2 * 3);
+    assert!(page.descendants().any(|node| node.text() == Some("fixed:ring/simple")));
+}

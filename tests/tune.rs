@@ -105,7 +105,7 @@ fn what_cannot_be_is_refused_before_the_search() {
         ("--noise 2", "error: --noise 2: give a spread from 0 (exact) to 1"),
         (
             "--space tuccl --out t.csv",
-            "error: --out t.csv: NVIDIA's table has no threads and buffers, which --space tuccl searches; end it in .json",
+            "error: --out t.csv: NVIDIA's table has no threads and buffers, which --space tuccl searches; end it in .json, or give --space own",
         ),
         ("--out t.csv --resume", "error: --resume: t.csv cannot be read back; end --out in .json"),
     ] {

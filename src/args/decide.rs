@@ -12,7 +12,7 @@ use super::shared::{ConstantsArgs, MachineArgs, assignment, tuned_collective};
 #[command(after_long_help = concat!("\
 EXAMPLES
     dynamiccl decide --policy policy.safetensors --cluster dgx_a100 --nodes 2
-    dynamiccl decide --policy tuner.csv --cluster aws_p5 --nodes 4 --collective allreduce --bytes 64K --bytes 1M
+    dynamiccl decide --policy tuner.csv --cluster aws_p5 --nodes 4 --collective allreduce
     dynamiccl decide --policy policy.safetensors --cluster dgx_h100 --nodes 1 --untold --json
 
 ", exit_codes!()))]

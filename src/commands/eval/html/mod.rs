@@ -1,4 +1,6 @@
 //! `eval --html`: the whole result as one page that needs no network, no script and no other file.
+//!
+//! It is well-formed XML too, so that a test can read it without a browser.
 
 mod bars;
 mod colours;
@@ -19,8 +21,8 @@ pub fn page(report: &Report, seed: u64) -> String {
     let sections =
         [header(report, seed), summary(report), speeds(report), regrets(report), decisions(report)];
     format!(
-        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-         <meta name=\"viewport\" content=\"width=device-width\">\n<title>DynamICCL evaluation</title>\n\
+        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n\
+         <meta name=\"viewport\" content=\"width=device-width\"/>\n<title>DynamICCL evaluation</title>\n\
          <style>\n{STYLE}</style>\n</head>\n<body>\n{}</body>\n</html>\n",
         sections.concat()
     )
@@ -76,7 +78,7 @@ fn decisions(report: &Report) -> String {
     let maps = maps::by_collective(report);
     let last = maps.len().saturating_sub(1);
     for (at, (collective, map)) in maps.into_iter().enumerate() {
-        let open = if at == last { " open" } else { "" };
+        let open = if at == last { " open=\"open\"" } else { "" };
         text += &format!(
             "<details{open}><summary>{collective}</summary>\n<div class=\"wide\">{map}</div></details>\n"
         );
