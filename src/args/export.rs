@@ -13,7 +13,7 @@ use super::shared::{GraphsArgs, MachineArgs};
 #[command(after_long_help = concat!("\
 EXAMPLES
     dynamiccl export --policy a.safetensors --out b.safetensors --history job.jsonl
-    dynamiccl export --policy a.safetensors --out t.conf --format nccl-csv --cluster aws_p5 --nodes 4
+    dynamiccl export --policy a.safetensors --out t.csv --format nccl-csv --cluster aws_p5 --nodes 4
 
 The table is for NVIDIA's example tuner (NCCL_TUNER_CONFIG_FILE=t.conf). It holds on this machine, for
 communicators of this size, and cannot say chunk sizes or threads.
