@@ -22,17 +22,16 @@ impl Default for Guard {
 }
 
 impl Guard {
-    /// The guard of this margin; one below 0 switches it off.
-    pub fn of_margin(margin: f32) -> Self {
-        if margin < 0.0 { Guard::Off } else { Guard::Spreads(margin) }
-    }
-
-    /// Whether knobs other than NCCL's own may be used for such a gain. Not for one that is no number.
+    /// Whether knobs other than NCCL's own may be used for such a gain. Not for one that is no number, or
+    /// whose spread is none.
     #[inline]
     pub fn lets(self, gain: &Gain) -> bool {
         match self {
             Guard::Off => true,
-            Guard::Spreads(margin) => gain.mean > margin * gain.spread(),
+            Guard::Spreads(margin) => {
+                let known = gain.mean.is_finite() && !gain.ln_spread.is_nan();
+                known && gain.mean > margin * gain.spread()
+            }
         }
     }
 }
@@ -43,8 +42,8 @@ mod tests {
 
     #[test]
     fn what_a_margin_lets_through_a_smaller_one_does_too() {
-        let margins = [-1.0, 0.0, 0.5, 1.0, 2.0, f32::INFINITY].map(Guard::of_margin);
-        assert_eq!(margins[0], Guard::Off);
+        let [a, b, c, d, e] = [0.0, 0.5, 1.0, 2.0, f32::INFINITY].map(Guard::Spreads);
+        let margins = [Guard::Off, a, b, c, d, e];
         for step in -40..40 {
             let gain = Gain { mean: step as f32 / 20.0, ln_spread: -0.5 };
             let lets = margins.map(|guard| guard.lets(&gain));
@@ -59,6 +58,8 @@ mod tests {
         assert!(!guard.lets(&Gain { mean: 1.0, ln_spread: 0.0 }));
         assert!(!guard.lets(&Gain { mean: f32::NAN, ln_spread: 0.0 }));
         assert!(!guard.lets(&Gain { mean: 0.1, ln_spread: f32::INFINITY }));
-        assert!(!Guard::of_margin(f32::NAN).lets(&Gain { mean: 1e9, ln_spread: 0.0 }));
+        assert!(!guard.lets(&Gain { mean: 2.0, ln_spread: f32::NAN }));
+        assert!(!guard.lets(&Gain { mean: f32::INFINITY, ln_spread: 0.0 }));
+        assert!(!Guard::Spreads(f32::NAN).lets(&Gain { mean: 1e9, ln_spread: 0.0 }));
     }
 }

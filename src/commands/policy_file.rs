@@ -1,12 +1,11 @@
 //! A file that can decide: a frozen policy, or a table in the form of NVIDIA's example tuner.
 
-use std::fs;
 use std::num::NonZeroUsize;
 use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
-use dynamiccl_policies::frozen::Frozen;
+use dynamiccl_policies::frozen::{self, Frozen};
 use dynamiccl_policies::nccl_csv::{Table, TableTuner};
 use dynamiccl_policies::policy::{Policy, PolicyTuner};
 use dynamiccl_spec::Tuner;
@@ -26,7 +25,7 @@ impl PolicyFile {
     /// Reads the file.
     pub fn open(file: &Path) -> Result<Self> {
         let place = || machine::name(file);
-        let bytes = fs::read(file).with_context(|| format!("{}: cannot be read", place()))?;
+        let bytes = frozen::read_bytes(file).with_context(|| format!("{}: cannot be read", place()))?;
         if looks_frozen(file, &bytes) {
             let frozen = Frozen::read(&bytes).with_context(place)?;
             return Ok(PolicyFile::Frozen(Arc::new(frozen.policy())));

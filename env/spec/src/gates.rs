@@ -6,7 +6,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::action::{Head, Mask};
+use crate::action::{Choice, Head, Mask};
 use crate::context::{CclLibrary, Topology};
 use crate::ids::{Algorithm, Collective, Pair};
 use crate::knobs::{ChannelChoice, ChunkChoice, Knobs, Path, ThreadChoice};
@@ -187,14 +187,23 @@ impl Gated {
         if wish.path != Path::Nccl {
             (passed.path, gate) = (Path::Nccl, gate.or(Some(Gate::Unavailable)));
         }
-        let fixed = |head| self.mask.count(head) == 1;
-        if fixed(Head::Channels) && passed.channels != ChannelChoice::OWN {
-            (passed.channels, gate) = (ChannelChoice::OWN, Some(Gate::UserOverride));
-        }
-        if fixed(Head::Threads) && passed.threads != ThreadChoice::OWN {
-            (passed.threads, gate) = (ThreadChoice::OWN, Some(Gate::UserOverride));
+        for head in [Head::Channels, Head::Chunk, Head::Threads] {
+            if self.allows(head, &passed) {
+                continue;
+            }
+            match head {
+                Head::Channels => passed.channels = ChannelChoice::OWN,
+                Head::Chunk => passed.chunk = ChunkChoice::Own,
+                _ => passed.threads = ThreadChoice::OWN,
+            }
+            let user = self.fired.contains(Gate::UserOverride);
+            gate = if user { Some(Gate::UserOverride) } else { gate.or(Some(Gate::Unavailable)) };
         }
         (passed, gate)
+    }
+
+    fn allows(&self, head: Head, knobs: &Knobs) -> bool {
+        self.own.is_some_and(|own| self.mask.allows(head, Choice::of(knobs, own).index(head)))
     }
 }
 
@@ -309,6 +318,24 @@ mod tests {
         // A protocol that the user has ruled out is missing from NCCL's table already.
         let listed = gates(|_| {}, false, &[("NCCL_PROTO", "LL")]).narrow(Collective::AllReduce, &table());
         assert!(listed.fired.contains(Gate::UserOverride));
+    }
+
+    #[test]
+    fn nothing_passes_that_the_mask_does_not_hold() {
+        let free = Gates::default().narrow(Collective::AllReduce, &table());
+        let narrow = |mask: Mask| Gated { mask, ..free };
+        let wish = Knobs {
+            chunk: ChunkChoice::Half,
+            threads: ThreadChoice::of(64).unwrap(),
+            ..Knobs::with_pair(RING, ChannelChoice::of(8).unwrap())
+        };
+        let own_chunk = narrow(free.mask.only(Head::Chunk, 0)).pass(&wish);
+        assert_eq!(own_chunk, (Knobs { chunk: ChunkChoice::Own, ..wish }, Some(Gate::Unavailable)));
+        let few_channels = narrow(free.mask.with(Head::Channels, 0b11)).pass(&wish);
+        assert_eq!(few_channels.0, Knobs { channels: ChannelChoice::OWN, ..wish });
+        let later = narrow(free.mask.only(Head::Threads, 0)).pass(&wish);
+        assert_eq!(later.0, Knobs { threads: ThreadChoice::OWN, ..wish });
+        assert_eq!(free.pass(&wish), (wish, None));
     }
 
     #[test]

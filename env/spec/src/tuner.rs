@@ -37,7 +37,9 @@ pub struct Decision {
     pub knobs: Knobs,
     /// Why these.
     pub reason: Reason,
-    /// µs that each pair is believed to take; NCCL's own prediction where the tuner has no better.
+    /// µs that each pair is believed to take, with the tuner's knobs for it; NCCL's own prediction where the
+    /// tuner has no better or leaves the call to NCCL. The chosen pair need not be the smallest: who hands the
+    /// choice to NCCL makes it win.
     pub micros: CostTable,
     /// One spread of ln(time) that the tuner believes its estimate of the chosen entry to be wrong by; none
     /// where it has no estimate.
@@ -81,7 +83,7 @@ pub struct Measured {
 }
 
 /// Runs the call that is asked about with other knobs and says what that took, in µs; nothing where the
-/// knobs cannot run. What it costs to ask is the asker's business.
+/// knobs cannot run, or where nobody measures. What it costs to ask is the asker's business.
 pub type Measure<'a> = dyn FnMut(&Knobs) -> Option<f64> + 'a;
 
 /// Answers "which knobs for this call".
@@ -106,11 +108,6 @@ impl Decision {
     pub fn chosen(query: &Query<'_>, knobs: Knobs) -> Self {
         let (spread, exploratory) = (None, false);
         Decision { knobs, reason: Reason::Policy, micros: query.call.table, spread, exploratory }
-    }
-
-    /// A choice that is tried to learn about it.
-    pub fn trial(query: &Query<'_>, knobs: Knobs) -> Self {
-        Decision { exploratory: true, ..Decision::chosen(query, knobs) }
     }
 
     /// NCCL's own choice, because the tuner left the call to it.

@@ -49,7 +49,7 @@ pub struct About {
     pub gates: GateSet,
     /// The releases of NCCL that it was trained for, for instance 2.30.
     pub nccl: Vec<String>,
-    /// Spreads of its estimate that a gain must exceed before it departs from NCCL's choice.
+    /// Spreads of its expected gain that this must exceed before it departs from NCCL's choice.
     pub margin: f32,
     /// Where it comes from.
     pub training: Training,

@@ -16,11 +16,14 @@ mod write;
 mod tests;
 
 use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, Read};
 use std::path::Path;
 
 pub use about::{About, Training};
 pub use error::{FrozenError, OpenError};
 
+use crate::guard::Guard;
 use crate::network::Weights;
 use crate::policy::Policy;
 
@@ -34,6 +37,21 @@ pub struct Frozen {
     pub weights: Weights,
     /// What the file says about itself.
     pub about: About,
+}
+
+/// The bytes of a file that may be a policy, or a table beside one. Whatever it claims to be, no more is
+/// read than the longest policy has.
+pub fn read_bytes(path: &Path) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    File::open(path)?.take(container::MOST + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > container::MOST {
+        let most = container::MOST >> 20;
+        return Err(io::Error::new(
+            io::ErrorKind::InvalidData,
+            format!("longer than {most} MiB, which no policy is"),
+        ));
+    }
+    Ok(bytes)
 }
 
 impl Frozen {
@@ -56,9 +74,7 @@ impl Frozen {
         let name = || path.display().to_string();
         let unreadable = |why| OpenError::Unreadable { path: name(), why };
         let wrong = |why| OpenError::Wrong { path: name(), why };
-        let length = std::fs::metadata(path).map_err(unreadable)?.len();
-        container::check_most(length).map_err(wrong)?;
-        Frozen::read(&std::fs::read(path).map_err(unreadable)?).map_err(wrong)
+        Frozen::read(&read_bytes(path).map_err(unreadable)?).map_err(wrong)
     }
 
     /// The file; the same policy gives the same bytes. What no file may hold (a weight that is no number, a
@@ -69,7 +85,7 @@ impl Frozen {
 
     /// The policy, ready to decide.
     pub fn policy(&self) -> Policy {
-        Policy::new(self.about.name.clone(), &self.weights, self.about.margin, self.hash())
+        Policy::new(self.about.name.clone(), &self.weights, Guard::Spreads(self.about.margin), self.hash())
     }
 
     /// What tells this policy from every other: the fingerprint of all that its file holds.

@@ -43,8 +43,8 @@ impl Rule {
 }
 
 impl Channels {
-    /// The choice that comes to this count. Between two choices it is the one above: NCCL caps it at what the
-    /// communicator has, which is where odd counts come from.
+    /// The choice that comes to this count. Between two choices it is the one above: our own tables have such
+    /// counts only where NCCL caps it at what the communicator has.
     pub fn choice(self) -> ChannelChoice {
         let Channels::Exactly(count) = self else { return ChannelChoice::OWN };
         let above = ChannelChoice::VALUES.into_iter().find(|&choice| choice >= count && choice > 0);

@@ -58,7 +58,8 @@ impl Batch {
         mut choose: impl FnMut(usize, Head, &[f32]) -> usize,
         into: &mut Answers<'_>,
     ) {
-        let (contexts, _) = rows.contexts.as_chunks::<CONTEXT_WIDTH>();
+        let (contexts, rest) = rows.contexts.as_chunks::<CONTEXT_WIDTH>();
+        assert_eq!((rest.len(), into.embeddings.len() % network.shape.embedding), (0, 0), "whole rows");
         let embeddings = into.embeddings.chunks_exact_mut(network.shape.embedding);
         let counts = [rows.masks.len(), rows.memories.len(), into.acted.len(), into.estimates.len()];
         assert_eq!((counts, embeddings.len()), ([contexts.len(); 4], contexts.len()));

@@ -123,6 +123,7 @@ impl Network {
         let gain = &mut last[GAIN];
         add_row(gain, &self.added.channels_to_gain, channels);
         add_row(gain, &self.added.chunk_to_gain, chunk);
+        add_row(gain, &self.added.threads_to_gain, threads);
         Acted {
             choice: Choice([path, pair, channels, chunk, threads].map(|index| index as u8)),
             gain: Gain { mean: gain[0], ln_spread: gain[1] },

@@ -45,13 +45,6 @@ impl Network {
         self.hold(memory);
     }
 
-    /// Puts a state of the LSTM in the place of what is remembered.
-    pub fn restore(&self, hidden: &[f32], cell: &[f32], memory: &mut Memory) {
-        memory.hidden.copy_from_slice(hidden);
-        memory.cell.copy_from_slice(cell);
-        self.hold(memory);
-    }
-
     /// Numbers in what is remembered of one call: its embedding, then the history row after it.
     pub fn remembered(&self) -> usize {
         self.shape.lstm_inputs() - self.shape.memory

@@ -36,6 +36,7 @@ pub(super) struct Added {
     pub channels_to_chunk: Vec<f32>,
     pub channels_to_gain: Vec<f32>,
     pub chunk_to_gain: Vec<f32>,
+    pub threads_to_gain: Vec<f32>,
 }
 
 impl Network {
@@ -85,6 +86,7 @@ impl Network {
                 channels_to_chunk: tensor("chunk.channels").to_vec(),
                 channels_to_gain: tensor("gain.channels").to_vec(),
                 chunk_to_gain: tensor("gain.chunk").to_vec(),
+                threads_to_gain: tensor("gain.threads").to_vec(),
             },
             hidden: tensor("memory.hidden").to_vec(),
             cell: tensor("memory.cell").to_vec(),

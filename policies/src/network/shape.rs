@@ -79,6 +79,7 @@ impl Shape {
             ("gain.bias", vec![2]),
             ("gain.channels", vec![size(Head::Channels), 2]),
             ("gain.chunk", vec![size(Head::Chunk), 2]),
+            ("gain.threads", vec![size(Head::Threads), 2]),
             // What the network remembers when a job begins.
             ("memory.hidden", vec![memory]),
             ("memory.cell", vec![memory]),
@@ -87,4 +88,4 @@ impl Shape {
 }
 
 /// Number of tensors.
-pub const TENSORS: usize = 30;
+pub const TENSORS: usize = 31;

@@ -22,16 +22,9 @@ pub struct Policy {
 }
 
 impl Policy {
-    /// The policy of these weights. `margin` is how many spreads its expected gain must exceed, less than 0
-    /// for no guard; `hash` tells it apart from others in logs.
-    pub fn new(name: impl Into<String>, weights: &Weights, margin: f32, hash: u64) -> Self {
-        let (name, guard, network) = (name.into(), Guard::of_margin(margin), Network::new(weights));
-        Policy { name, hash, guard, network }
-    }
-
-    /// The same with another guard.
-    pub fn with_guard(self, guard: Guard) -> Self {
-        Policy { guard, ..self }
+    /// The policy of these weights; `hash` tells it apart from others in logs.
+    pub fn new(name: impl Into<String>, weights: &Weights, guard: Guard, hash: u64) -> Self {
+        Policy { name: name.into(), hash, guard, network: Network::new(weights) }
     }
 
     /// Its name in tables and logs.

@@ -4,13 +4,13 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use dynamiccl_spec::features::CALL_WIDTH;
-use dynamiccl_spec::math::exp;
 use dynamiccl_spec::{Decision, Fallback, Head, Measure, Query, Tuner};
 
 use super::Policy;
 use super::history::History;
 use super::jobs::Jobs;
 use crate::memo::{Key, Memo};
+use crate::network::activation::exp;
 use crate::network::{Memory, Scratch, greedy};
 
 /// Decisions that a tuner keeps.
@@ -91,16 +91,14 @@ impl PolicyTuner {
         let acted = network.act(job, &self.call, &self.memory, &query.gated.mask, scratch, choose);
         let own = query.own();
         let knobs = acted.choice.knobs().unwrap_or(own);
+        if knobs != own && !self.policy.guard().lets(&acted.gain) {
+            return Decision::fallback(query, Fallback::Unsure);
+        }
         let micros = scratch.estimates().micros(&query.call.table);
-        let decision = if knobs != own && !self.policy.guard().lets(&acted.gain) {
-            Decision::fallback(query, Fallback::Unsure)
-        } else {
-            Decision::chosen(query, knobs)
-        };
         // Deployed, nobody looks at the spread, and a job need not wait for it.
-        let pair = decision.knobs.pair.filter(|_| self.history.is_some());
-        let spread = pair.map(|pair| exp(network.ln_spreads(scratch)[pair.index()].into()) as f32);
-        Decision { micros, spread, ..decision }
+        let pair = knobs.pair.filter(|_| self.history.is_some());
+        let spread = pair.map(|pair| exp(network.ln_spreads(scratch)[pair.index()]));
+        Decision { micros, spread, ..Decision::chosen(query, knobs) }
     }
 
     /// Takes note of what became of the call before and of the one that now comes, and refreshes memory

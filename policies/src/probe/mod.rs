@@ -17,6 +17,7 @@ use std::sync::Arc;
 use dynamiccl_spec::fnv::Fnv;
 use dynamiccl_spec::{Choice, Decision, Pair, Reason, Tuner};
 
+use crate::guard::Guard;
 use crate::network::Shape;
 use crate::policy::{Policy, PolicyTuner};
 use crate::random::Random;
@@ -39,7 +40,8 @@ pub struct Digest {
     pub chosen: usize,
     /// Different knobs among them.
     pub distinct: usize,
-    /// The fingerprint of all of them: knobs, reasons and the bits of the estimated times.
+    /// The fingerprint of all of them: knobs, reasons and the bits of the estimated times
+    /// and spreads.
     pub value: u64,
 }
 
@@ -66,13 +68,14 @@ pub fn digest(seed: u64, decisions: usize) -> Digest {
         fingerprint.bytes(&choice.0);
         fingerprint.byte(reason(decision.reason));
         fingerprint.numbers(decision.micros.0.as_flattened());
+        fingerprint.numbers(decision.spread.as_slice());
     }
     Digest { decisions, chosen, distinct: distinct.len(), value: fingerprint.value() }
 }
 
-/// A made-up policy of the usual shape. Its guard lets about every second decision through.
+/// A made-up policy of the usual shape. Its guard lets some decisions through, by their gain and its spread.
 pub fn policy(seed: u64) -> Policy {
-    Policy::new("made-up", &weights(Shape::default(), seed), 0.0, seed)
+    Policy::new("made-up", &weights(Shape::default(), seed), Guard::Spreads(0.3), seed)
 }
 
 fn choice(decision: &Decision) -> Choice {
@@ -97,7 +100,7 @@ mod tests {
     fn decisions_are_the_same_on_every_machine() {
         let digest = digest(1, 20_000);
         assert!(digest.distinct > 500 && digest.chosen > 5_000, "{digest:?}");
-        assert_eq!(format!("{:016x}", digest.value), "86ed8cc7b2714318");
+        assert_eq!(format!("{:016x}", digest.value), "978ae07514f354d0");
     }
 
     #[test]

@@ -7,7 +7,7 @@ use dynamiccl_policies::network::{Shape, Weights};
 use dynamiccl_policies::policy::{Policy, PolicyTuner};
 use dynamiccl_policies::probe::{Call, weights};
 use dynamiccl_policies::random::Random;
-use dynamiccl_spec::{Choice, Fallback, Reason};
+use dynamiccl_spec::{Choice, CostTable, Fallback, Reason};
 
 const SHAPE: Shape = Shape { embedding: 16, memory: 16, expert: 16, resource: 8 };
 
@@ -21,8 +21,7 @@ fn absurd(seed: u64) -> Weights {
 }
 
 fn only_what_is_allowed(weights: &Weights, seed: u64) {
-    let policy = Policy::new("any", weights, -1.0, seed);
-    assert_eq!(policy.guard(), Guard::Off);
+    let policy = Policy::new("any", weights, Guard::Off, seed);
     let mut tuner = PolicyTuner::new(Arc::new(policy), std::num::NonZeroUsize::new(3));
     let mut random = Random::new(seed);
     for number in 0..3000 {
@@ -56,10 +55,10 @@ fn weights_beyond_all_measure_still_decide_what_may_be_decided() {
 
 #[test]
 fn a_wider_margin_leaves_more_calls_to_nccl() {
-    let margins = [-1.0, 0.0, 0.5, 1.0, 2.0, 1e9];
+    let [a, b, c, d, e] = [0.0, 0.5, 1.0, 2.0, 1e9].map(Guard::Spreads);
     let weights = weights(SHAPE, 8);
-    let mut tuners =
-        margins.map(|margin| PolicyTuner::new(Arc::new(Policy::new("any", &weights, margin, 0)), None));
+    let mut tuners = [Guard::Off, a, b, c, d, e]
+        .map(|guard| PolicyTuner::new(Arc::new(Policy::new("any", &weights, guard, 0)), None));
     let (mut random, mut unsure) = (Random::new(8), [0; 6]);
     for _ in 0..2000 {
         let call = Call::draw(&mut random);
@@ -70,6 +69,9 @@ fn a_wider_margin_leaves_more_calls_to_nccl() {
             let fell_back = decision.reason == Reason::Fallback(Fallback::Unsure);
             unsure[at] += usize::from(fell_back);
             assert_eq!(decision.knobs, if fell_back { query.own() } else { wish.knobs });
+            let bits = |table: &CostTable| table.0.as_flattened().iter().map(|us| us.to_bits()).collect();
+            let [said, nccls]: [Vec<u32>; 2] = [bits(&decision.micros), bits(&query.call.table)];
+            assert!(!fell_back || said == nccls, "NCCL's pick stays only with NCCL's times");
             assert!(!fell_back || wish.knobs != query.own(), "NCCL's own pick needs no guard");
         }
         let fell_back = left.map(|decision| decision.reason == Reason::Fallback(Fallback::Unsure));

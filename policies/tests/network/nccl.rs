@@ -11,8 +11,8 @@ use dynamiccl_spec::features::{CallContext, Encoder, PastCall};
 use dynamiccl_spec::{Collective, CostTable, Gates, JobContext, Overrides, Pair, Query, Reason, Topology};
 
 fn untrained() -> PolicyTuner {
-    let policy = Policy::new("untrained", &Weights::untrained(Shape::default()), 1.0, 0);
-    PolicyTuner::new(Arc::new(policy.with_guard(Guard::Off)), None)
+    let policy = Policy::new("untrained", &Weights::untrained(Shape::default()), Guard::Off, 0);
+    PolicyTuner::new(Arc::new(policy), None)
 }
 
 #[test]

@@ -84,6 +84,7 @@ impl Reference<'_> {
         let threads = pick(Head::Threads, self.layer("threads", &u), 0);
         let gain = add(self.layer("gain", &u), self.row("gain.channels", channels, 2));
         let gain = add(gain, self.row("gain.chunk", chunk, 2));
+        let gain = add(gain, self.row("gain.threads", threads, 2));
         let choice = Choice([path, pair, channels, chunk, threads].map(|index| index as u8));
         (Acted { choice, gain: Gain { mean: gain[0], ln_spread: gain[1] } }, self.layer("estimate", &z))
     }

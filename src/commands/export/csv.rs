@@ -53,6 +53,7 @@ mod tests {
 
     use dynamiccl_env::cluster::{Cluster, CommOptions};
     use dynamiccl_env::job::Shown;
+    use dynamiccl_policies::guard::Guard;
     use dynamiccl_policies::nccl_csv::TableTuner;
     use dynamiccl_policies::network::{Shape, Weights};
     use dynamiccl_policies::policy::{Policy, PolicyTuner};
@@ -68,7 +69,7 @@ mod tests {
             let tensor = weights.get_mut(name).expect("a tensor of the network");
             tensor.iter_mut().for_each(|x| *x += 0.1 * random.normal() as f32);
         }
-        PolicyTuner::new(Arc::new(Policy::new("random", &weights, -1.0, seed)), None)
+        PolicyTuner::new(Arc::new(Policy::new("random", &weights, Guard::Off, seed)), None)
     }
 
     fn asking(cluster: &str, nodes: u32) -> Asking {
@@ -114,7 +115,7 @@ mod tests {
     fn nothing_is_left_to_nvidias_plugin() {
         let asking = asking("dgx_h100", 2);
         let mut untrained = PolicyTuner::new(
-            Arc::new(Policy::new("nccl", &Weights::untrained(Shape::default()), 1.0, 0)),
+            Arc::new(Policy::new("nccl", &Weights::untrained(Shape::default()), Guard::default(), 0)),
             None,
         );
         let table = export(&mut untrained, &asking, &[]).table;

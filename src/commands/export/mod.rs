@@ -36,7 +36,7 @@ pub fn run(args: &ExportArgs, session: &Session) -> Result<Ending> {
         None => (source.clone(), None),
     };
     let (bytes, table) = match args.format {
-        ExportFormat::Policy => (frozen.to_bytes(), None),
+        ExportFormat::Policy => (readable(&frozen)?, None),
         ExportFormat::NcclCsv => {
             let (bytes, table) = table(args, &frozen)?;
             (bytes, Some(table))
@@ -64,6 +64,13 @@ fn check(args: &ExportArgs) -> Result<()> {
         "a policy is for every machine; --cluster and --nodes go with --format nccl-csv"
     );
     Ok(())
+}
+
+/// The bytes of a policy that can be read again: nothing else may get the file's name.
+fn readable(frozen: &Frozen) -> Result<Vec<u8>> {
+    let bytes = frozen.to_bytes();
+    Frozen::read(&bytes).context("what would be written cannot be read")?;
+    Ok(bytes)
 }
 
 fn table(args: &ExportArgs, frozen: &Frozen) -> Result<(Vec<u8>, Rules)> {

@@ -4,7 +4,6 @@ mod policy;
 mod report;
 mod table;
 
-use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
@@ -22,7 +21,7 @@ use report::{Report, What};
 /// Looks at the file and says what it is.
 pub fn run(args: &InspectArgs, session: &Session) -> Result<Ending> {
     let file = &args.file;
-    let bytes = fs::read(file).with_context(|| format!("{}: cannot be read", name(file)))?;
+    let bytes = frozen::read_bytes(file).with_context(|| format!("{}: cannot be read", name(file)))?;
     let report = Report { file: name(file), bytes: bytes.len(), what: what(file, &bytes)? };
     session.report("inspect", &report)?;
     Ok(if report.what.is_runnable() { Ending::Done } else { Ending::No })
