@@ -26,7 +26,7 @@ pub struct Shape {
 
 impl Default for Shape {
     fn default() -> Self {
-        Shape { embedding: 64, memory: 128, expert: 64, resource: 32 }
+        Shape { embedding: 48, memory: 128, expert: 48, resource: 32 }
     }
 }
 
