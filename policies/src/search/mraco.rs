@@ -49,6 +49,11 @@ impl Schedule {
         self.most.max(1).ilog(self.ratio.max(2))
     }
 
+    /// Full measurements that a search makes at most: (`s_max` + 1) · `R_max`, TuCCL's guarantee.
+    pub fn most_trials(&self) -> f64 {
+        f64::from((self.widest() + 1) * self.most)
+    }
+
     /// Samples of a bracket.
     fn samples(&self, bracket: u32) -> usize {
         let brackets = self.widest() + 1;
@@ -237,13 +242,16 @@ fn fast_of(measured: usize) -> usize {
 
 impl Search for Mraco {
     fn ask(&mut self) -> Option<Trial> {
-        Some(match self.stage {
+        let trial = match self.stage {
             Stage::Rung { rung, next } => {
                 Trial { point: self.race[next], resource: self.schedule.resource(self.bracket, rung) }
             }
             Stage::Elite(point) => Trial { point, resource: 1.0 },
             Stage::Over => return None,
-        })
+        };
+        // Parts of a measurement do not add up to exactly one.
+        let left = self.schedule.most_trials() - self.tallies.spent() + 1e-9;
+        (trial.resource <= left).then_some(trial)
     }
 
     fn tell(&mut self, micros: f64) {
@@ -326,6 +334,21 @@ mod tests {
     fn a_seed_replays_a_search() {
         assert_eq!(search(3), search(3));
         assert_ne!(search(3).1, search(4).1);
+    }
+
+    #[test]
+    fn it_keeps_the_guarantee_of_its_authors_where_it_never_converges() {
+        for schedule in [Schedule::FULL, Schedule::SHORT] {
+            let mut better = 1e9;
+            let mut mraco = Mraco::new(space(), Point::default(), &[1.0; 3], schedule, 1);
+            drive(&mut mraco, f64::INFINITY, |_| {
+                better *= 0.98;
+                better
+            });
+            let most = schedule.most_trials();
+            assert!(mraco.spent() > most - 1.0 && mraco.spent() < most + 1e-6, "{}", mraco.spent());
+        }
+        assert_eq!([Schedule::FULL, Schedule::SHORT].map(|s| s.most_trials()), [108.0, 27.0]);
     }
 
     #[test]
