@@ -9,8 +9,9 @@ measurements as MRACO did. A full measurement is the mean of 27 calls whose ln(t
 0.05; one that is pruned after r calls counts as r / 27. Quality is the true time of the best setting
 over that of the one found. Time per trial is what a search itself takes for each full measurement.
 
-All of it happens in the nominal world, whose times are those of the model, and in drawn ones, where every
-setting is off by what no model knows. They are told apart.
+All of it happens in the nominal world, whose times are those of the model, and in drawn ones, where the
+constants are others and every protocol with every channel count is off by a factor of its own. The two are
+reported apart.
 
 Exit code 0: in the nominal world and over the drawn ones MRACO's quality is at least Optuna's (geometric
 mean and median), and it takes at most a twentieth of the time.

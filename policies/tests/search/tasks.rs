@@ -31,8 +31,8 @@ pub struct Outcome {
     pub quality: f64,
 }
 
-/// Drawn worlds in which MRACO is judged beside the nominal one. Their times are those of the model no
-/// more: every setting is off by what no model knows, so that the surface is rough.
+/// Drawn worlds in which MRACO is judged beside the nominal one. There every protocol with every channel count
+/// is off from the model by a factor of its own; along threads and buffers a surface stays the model's.
 pub const DRAWN: [u64; 4] = [1, 2, 3, 4];
 
 /// Sixteen tasks of a world, the nominal one without a seed: two operators, four sizes, one node and several,
