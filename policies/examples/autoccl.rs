@@ -1,4 +1,5 @@
-//! Prints what coordinate descent gains over NCCL's own choices on AutoCCL's two testbeds, by size.
+//! Prints what coordinate descent gains over NCCL's own choices on AutoCCL's two testbeds, by size, and how good
+//! its choice is beside the best of all settings.
 //!
 //!     cargo run --release -p dynamiccl-policies --example autoccl
 
@@ -7,7 +8,7 @@ mod autoccl;
 #[path = "../tests/search/online.rs"]
 mod online;
 
-use autoccl::{COLLECTIVES, Cell, TESTBEDS, coordinate_cells, mean_gain};
+use autoccl::{COLLECTIVES, Cell, TESTBEDS, coordinate_cells, mean};
 
 const WORLDS: u64 = 20;
 
@@ -16,7 +17,7 @@ fn main() {
     for (cluster, nodes) in TESTBEDS {
         let cells = coordinate_cells(cluster, nodes, WORLDS);
         println!("# {nodes} x {cluster}");
-        println!("# {:>9}  {}  trials", "KiB", COLLECTIVES.map(|c| format!("{c:>13}")).join("  "));
+        println!("# {:>9}  {}  quality  trials", "KiB", COLLECTIVES.map(|c| format!("{c:>13}")).join("  "));
         let mut sizes: Vec<u64> = cells.iter().map(|cell| cell.bytes).collect();
         sizes.sort_unstable();
         sizes.dedup();
@@ -25,11 +26,15 @@ fn main() {
             print!("  {:>9}", bytes >> 10);
             for collective in COLLECTIVES {
                 let cells = of_size.iter().copied().filter(|cell| cell.collective == collective);
-                print!("  {:>13.3}", mean_gain(cells));
+                print!("  {:>13.3}", mean(cells.map(|cell| cell.gain)));
             }
-            println!("  {:6.1}", mean_trials(of_size.iter().copied()));
+            let quality = mean(of_size.iter().map(|cell| cell.quality));
+            println!("  {quality:7.3}  {:6.1}", mean_trials(of_size.iter().copied()));
         }
-        println!("  overall {:.3}, {:.1} trials of 3 calls each", mean_gain(&cells), mean_trials(&cells));
+        let gain = mean(cells.iter().map(|cell| cell.gain));
+        let quality = mean(cells.iter().map(|cell| cell.quality));
+        let trials = mean_trials(&cells);
+        println!("  overall {gain:.3}, quality {quality:.4}, {trials:.1} trials of 3 calls each");
     }
 }
 

@@ -4,11 +4,15 @@ use dynamiccl_spec::{Knobs, Query};
 
 use super::method::{MOST_CALLS, Method};
 use super::recent::Recent;
-use crate::search::{Point, Search};
+use crate::search::Search;
 use crate::settings::OwnSettings;
 
 /// Decisions without an answer after which the best known setting is used: nobody may be measuring.
 const PATIENCE: u32 = 64;
+
+/// Settings that stay in the lookup table after the search. Of many noisy times the shortest was lucky: used
+/// again and again its recent time says so, and the next one has its turn.
+const KEPT: usize = 4;
 
 /// The state of one kind of call.
 pub struct Kind {
@@ -18,7 +22,7 @@ pub struct Kind {
     trial: Option<Running>,
     recent: Recent,
     best: Knobs,
-    /// Decisions since the last answer.
+    /// Decisions since the trial, or what came after the search, was last answered.
     unanswered: u32,
 }
 
@@ -65,27 +69,28 @@ impl Kind {
         }
     }
 
-    /// What a call of this kind took.
+    /// What a call of this kind took; infinite where these knobs cannot run.
     pub fn learn(&mut self, knobs: &Knobs, micros: f64, method: &Method) {
-        self.unanswered = 0;
-        match &mut self.trial {
-            Some(trial) if trial.knobs == *knobs => {
-                trial.times[trial.got] = micros;
-                trial.got += 1;
-                if trial.got == trial.wanted {
-                    let micros = middle(&mut trial.times[..trial.wanted]);
-                    let full = trial.wanted >= usize::from(method.calls);
-                    if full {
-                        self.recent.enter(trial.knobs, micros, method.keep);
-                    }
-                    self.conclude(micros, method);
-                }
+        let Some(trial) = &mut self.trial else {
+            self.unanswered = 0;
+            self.recent.update(knobs, micros);
+            self.best = self.recent.fastest().unwrap_or(self.best);
+            return;
+        };
+        if trial.knobs == *knobs {
+            self.unanswered = 0;
+            trial.times[trial.got] = micros;
+            trial.got += 1;
+            if micros == f64::INFINITY {
+                self.conclude(micros, method);
+            } else if trial.got == trial.wanted {
+                let micros = middle(&mut trial.times[..trial.wanted]);
+                self.conclude(micros, method);
             }
-            Some(_) => {}
-            None => {
-                self.recent.update(knobs, micros);
-                self.best = self.recent.fastest().unwrap_or(self.best);
-            }
+        } else if self.unanswered > PATIENCE {
+            // Calls are measured, but a gate has kept the trial from ever running.
+            self.unanswered = 0;
+            self.conclude(f64::INFINITY, method);
         }
     }
 
@@ -105,21 +110,17 @@ impl Kind {
         let Some(search) = &mut self.search else { return };
         let trial = search.ask().filter(|trial| search.spent() + trial.resource <= method.budget);
         let Some(trial) = trial else {
-            if let Some(found) = search.best() {
-                self.recent.enter(self.settings.knobs(&found.point), found.micros, method.keep);
-            }
+            let settings = &self.settings;
+            let ranked = search.ranked(KEPT).into_iter();
+            self.recent = Recent::new(ranked.map(|found| (settings.knobs(&found.point), found.micros)));
             self.best = self.recent.fastest().unwrap_or(self.best);
             self.search = None;
             return;
         };
         let wanted = (f64::from(method.calls) * trial.resource + 0.5) as usize;
-        let knobs = self.knobs(&trial.point);
+        let knobs = self.settings.knobs(&trial.point);
         self.trial =
             Some(Running { knobs, wanted: wanted.clamp(1, MOST_CALLS), times: [0.0; MOST_CALLS], got: 0 });
-    }
-
-    fn knobs(&self, point: &Point) -> Knobs {
-        self.settings.knobs(point)
     }
 }
 

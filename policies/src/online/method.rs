@@ -16,8 +16,6 @@ pub struct Method {
     pub name: &'static str,
     /// Calls of a full measurement.
     pub calls: u8,
-    /// Settings that stay in the lookup table after the search.
-    pub keep: usize,
     /// Full measurements after which the search ends, whatever it thinks.
     pub budget: f64,
     /// Whether it searches before the first call of a kind, with calls beside the job's own.
@@ -26,15 +24,14 @@ pub struct Method {
     pub make: fn(&OwnSettings, &CostTable, u64) -> Box<dyn Search>,
 }
 
-/// MRACO as TuCCL runs it: the lookup table is filled before the job's calls, the four best settings stay in
-/// it and the one with the shortest recent time is used. A full measurement is nine calls.
+/// MRACO as TuCCL runs it: the lookup table is filled before the job's calls. A full measurement is nine
+/// calls.
 pub const MRACO: Method = Method { name: "mraco", before: true, ..MRACO_ONLINE };
 
 /// MRACO on the job's own calls.
 pub const MRACO_ONLINE: Method = Method {
     name: "mraco_online",
     calls: 9,
-    keep: 4,
     budget: f64::INFINITY,
     before: false,
     make: |settings, _, seed| {
@@ -47,17 +44,15 @@ pub const MRACO_ONLINE: Method = Method {
 pub const TPE: Method = Method {
     name: "tpe",
     calls: 3,
-    keep: 1,
     budget: 40.0,
     before: false,
     make: |settings, _, seed| Box::new(Tpe::new(settings.space(), settings.own(), seed)),
 };
 
-/// Coordinate descent: trials of three calls until the bottom is reached; the leader's choice then stands.
+/// Coordinate descent: trials of three calls until the bottom is reached.
 pub const COORDINATE: Method = Method {
     name: "coordinate",
     calls: 3,
-    keep: 1,
     budget: f64::INFINITY,
     before: false,
     make: |settings, _, _| Box::new(Coordinate::new(settings.space(), settings.own())),
@@ -67,7 +62,6 @@ pub const COORDINATE: Method = Method {
 pub const BANDIT: Method = Method {
     name: "bandit",
     calls: 1,
-    keep: 1,
     budget: f64::INFINITY,
     before: false,
     make: |settings, table, seed| Box::new(Bandit::new(settings.arms(table), Rule::Ucb, seed)),
@@ -77,7 +71,6 @@ pub const BANDIT: Method = Method {
 pub const EPSILON: Method = Method {
     name: "epsilon",
     calls: 1,
-    keep: 1,
     budget: f64::INFINITY,
     before: false,
     make: |settings, table, seed| {
@@ -89,7 +82,6 @@ pub const EPSILON: Method = Method {
 pub const GRID: Method = Method {
     name: "grid",
     calls: 1,
-    keep: 1,
     budget: f64::INFINITY,
     before: false,
     make: |settings, _, _| Box::new(Sequence::grid(settings.space(), settings.own())),
@@ -99,7 +91,6 @@ pub const GRID: Method = Method {
 pub const RANDOM_SEARCH: Method = Method {
     name: "random_search",
     calls: 3,
-    keep: 1,
     budget: 40.0,
     before: false,
     make: |settings, _, seed| Box::new(Sequence::random(settings.space(), settings.own(), seed)),

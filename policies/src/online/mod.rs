@@ -24,6 +24,8 @@ pub struct Online {
     method: &'static Method,
     seed: u64,
     kinds: ByKey<Kind>,
+    /// Whether a search before the job's calls has found that nobody measures.
+    unmeasured: bool,
 }
 
 /// The tuners of this module.
@@ -50,19 +52,26 @@ pub const ROSTER: &[roster::Entry] = &[
 impl Online {
     /// A tuner that searches with this method; the seed decides whatever it draws.
     pub fn new(method: &'static Method, seed: u64) -> Self {
-        Online { method, seed, kinds: ByKey::default() }
+        Online { method, seed, kinds: ByKey::default(), unmeasured: false }
     }
 
     fn new_kind(&self, query: &Query<'_>) -> Option<Kind> {
         Kind::new(query, self.method, Random::of(self.seed, Key::of(query).number()).bits())
     }
 
-    /// Searches with calls beside the job's own. Where nobody measures, nothing is known afterwards.
+    /// Searches with calls beside the job's own. A search begins with NCCL's own knobs, which always run: where
+    /// even those get no time, nobody measures. After that, what gets none cannot run.
     fn search_before(&mut self, query: &Query<'_>, measure: &mut Measure<'_>) {
         let Some(mut kind) = self.new_kind(query) else { return };
+        let mut answered = false;
         while let Some(knobs) = kind.trial() {
-            let Some(micros) = measure(&knobs) else { return };
-            kind.learn(&knobs, micros, self.method);
+            let micros = measure(&knobs);
+            answered |= micros.is_some();
+            if !answered {
+                self.unmeasured = true;
+                return;
+            }
+            kind.learn(&knobs, micros.unwrap_or(f64::INFINITY), self.method);
         }
         self.kinds.insert(Key::of(query), kind);
     }
@@ -75,13 +84,14 @@ impl Tuner for Online {
 
     fn begin(&mut self) {
         self.kinds.clear();
+        self.unmeasured = false;
     }
 
     fn decide(&mut self, query: &Query<'_>, measure: &mut Measure<'_>) -> Decision {
         if let Some(settled) = query.settled() {
             return settled;
         }
-        if self.method.before && !self.kinds.contains_key(&Key::of(query)) {
+        if self.method.before && !self.unmeasured && !self.kinds.contains_key(&Key::of(query)) {
             self.search_before(query, measure);
         }
         let Some(kind) = self.kinds.get_mut(&Key::of(query)) else {

@@ -22,16 +22,9 @@ struct Entry {
 }
 
 impl Recent {
-    /// Enters a setting with its time; of more than `keep` the slowest goes.
-    pub fn enter(&mut self, knobs: Knobs, micros: f64, keep: usize) {
-        match self.entries.iter_mut().find(|entry| entry.knobs == knobs) {
-            Some(entry) => entry.micros = micros,
-            None => self.entries.push(Entry { knobs, micros }),
-        }
-        if self.entries.len() > keep {
-            let slowest = (0..self.entries.len()).max_by(|&a, &b| self.at(a).total_cmp(&self.at(b)));
-            slowest.map(|index| self.entries.swap_remove(index));
-        }
+    /// These settings, each with the time that it is believed to take.
+    pub fn new(believed: impl IntoIterator<Item = (Knobs, f64)>) -> Self {
+        Recent { entries: believed.into_iter().map(|(knobs, micros)| Entry { knobs, micros }).collect() }
     }
 
     /// What a setting has just taken.
@@ -47,10 +40,6 @@ impl Recent {
             self.entries.iter().reduce(|low, next| if next.micros < low.micros { next } else { low });
         fastest.map(|entry| entry.knobs)
     }
-
-    fn at(&self, index: usize) -> f64 {
-        self.entries[index].micros
-    }
 }
 
 #[cfg(test)]
@@ -64,11 +53,8 @@ mod tests {
 
     #[test]
     fn a_setting_that_has_become_slow_gives_way_and_may_come_back() {
-        let mut recent = Recent::default();
-        for (channels, micros) in [(1, 30.0), (2, 10.0), (4, 11.0), (8, 12.0)] {
-            recent.enter(knobs(channels), micros, 3);
-        }
-        assert_eq!(recent.entries.len(), 3);
+        let believed = [(2, 10.0), (4, 11.0), (8, 12.0)];
+        let mut recent = Recent::new(believed.map(|(channels, micros)| (knobs(channels), micros)));
         assert_eq!(recent.fastest(), Some(knobs(2)));
         recent.update(&knobs(2), 100.0);
         assert_eq!(recent.fastest(), Some(knobs(4)));

@@ -5,6 +5,7 @@
 
 use dynamiccl_spec::math::{exp, ln};
 
+use super::tallies::log_micros;
 use super::{Found, Point, Search, Trial};
 use crate::random::Random;
 
@@ -43,7 +44,18 @@ pub struct Bandit {
 struct Arm {
     point: Point,
     pulls: f64,
+    /// Mean of ln µs; infinite once it could not run.
     log_micros: f64,
+}
+
+impl Arm {
+    fn runs(&self) -> bool {
+        self.log_micros.is_finite()
+    }
+
+    fn found(&self) -> Found {
+        Found { point: self.point, micros: exp(self.log_micros) }
+    }
 }
 
 impl Bandit {
@@ -67,15 +79,22 @@ impl Bandit {
             Rule::Epsilon { start, halves } => {
                 let any = start * halves / (halves + self.pulls);
                 if self.random.uniform() < any {
-                    return Some(self.random.below(self.arms.len()));
+                    let running: Vec<usize> = (0..self.arms.len()).filter(|&i| self.arms[i].runs()).collect();
+                    return (!running.is_empty()).then(|| running[self.random.below(running.len())]);
                 }
                 self.lowest(|arm| arm.log_micros)
             }
         }
     }
 
+    /// The arms that have run.
+    fn played(&self) -> impl Iterator<Item = &Arm> {
+        self.arms.iter().filter(|arm| arm.pulls > 0.0 && arm.runs())
+    }
+
     fn lowest(&self, score: impl Fn(&Arm) -> f64) -> Option<usize> {
-        let scores = self.arms.iter().enumerate().map(|(index, arm)| (index, score(arm)));
+        let running = self.arms.iter().enumerate().filter(|(_, arm)| arm.runs());
+        let scores = running.map(|(index, arm)| (index, score(arm)));
         scores.reduce(|low, next| if next.1 < low.1 { next } else { low }).map(|(index, _)| index)
     }
 }
@@ -90,10 +109,14 @@ impl Search for Bandit {
 
     fn tell(&mut self, micros: f64) {
         let Some(index) = self.pending.take() else { return };
-        let log_micros = ln(micros.clamp(1e-6, 1e15));
+        let log_micros = log_micros(micros);
         let arm = &mut self.arms[index];
         arm.pulls += 1.0;
         self.pulls += 1.0;
+        if !log_micros.is_finite() {
+            arm.log_micros = f64::INFINITY;
+            return;
+        }
         let off = log_micros - arm.log_micros;
         arm.log_micros += off / arm.pulls;
         if arm.pulls > 1.0 {
@@ -102,9 +125,15 @@ impl Search for Bandit {
     }
 
     fn best(&self) -> Option<Found> {
-        let played = self.arms.iter().filter(|arm| arm.pulls > 0.0);
-        let best = played.reduce(|best, arm| if arm.log_micros < best.log_micros { arm } else { best });
-        best.map(|arm| Found { point: arm.point, micros: exp(arm.log_micros) })
+        let best = self.played();
+        let best = best.reduce(|best, arm| if arm.log_micros < best.log_micros { arm } else { best });
+        best.map(Arm::found)
+    }
+
+    fn ranked(&self, count: usize) -> Vec<Found> {
+        let mut ranked: Vec<&Arm> = self.played().collect();
+        ranked.sort_by(|a, b| a.log_micros.total_cmp(&b.log_micros));
+        ranked.into_iter().take(count).map(Arm::found).collect()
     }
 
     fn spent(&self) -> f64 {
@@ -156,5 +185,24 @@ mod tests {
         });
         assert_eq!(order, [0, 1, 2, 3, 4, 5]);
         assert_eq!(bandit.best().unwrap().point.value(0), 3);
+    }
+
+    #[test]
+    fn an_arm_that_cannot_run_is_played_once() {
+        for rule in [Rule::Ucb, Rule::Epsilon { start: 1.0, halves: 1e9 }] {
+            let (mut bandit, mut played) = (Bandit::new(points(), rule, 1), 0);
+            let found = drive(&mut bandit, 500.0, |trial| match trial.point.value(0) {
+                3 => {
+                    played += 1;
+                    f64::INFINITY
+                }
+                arm => TRUE[arm],
+            });
+            assert_eq!((played, found.unwrap().point.value(0)), (1, 2), "{rule:?}");
+            let ranked: Vec<usize> = bandit.ranked(9).iter().map(|found| found.point.value(0)).collect();
+            assert_eq!(ranked, [2, 0, 5, 1, 4], "{rule:?}");
+            let mut none = Bandit::new(points(), rule, 1);
+            assert_eq!((drive(&mut none, 1e9, |_| f64::INFINITY), none.spent()), (None, 6.0));
+        }
     }
 }

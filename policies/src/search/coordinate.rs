@@ -3,7 +3,12 @@
 //! The first dimension is the implementation (algorithm and protocol), the others are resources. Each
 //! implementation is a subspace of its own, and along each resource the time has one valley, so that a
 //! walk that goes on while it gets faster ends at its bottom. The descent stands here as one function of
-//! what has been measured: it runs until it meets a point without a measurement, and that is the next trial.
+//! what has been measured: it runs until it meets a point that is not measured well enough, and that is the
+//! next trial.
+//!
+//! Noise makes half of all steps on level ground look like gains, and the shortest of many times a lucky one.
+//! So a gain that noise may have made is measured again at both ends before a step is taken, and what is
+//! best in the end has been measured several times.
 
 use dynamiccl_spec::math::ln;
 
@@ -13,8 +18,14 @@ use super::{Found, Point, Search, Space, Trial};
 /// An implementation that starts this many times slower than the best known is left out: no resource
 /// makes up for it.
 const HOPELESS: f64 = 2.0;
-/// Gain in ln µs below which a step is noise.
+/// Gain in ln µs that is worth a step, however sure.
 const LEAST_GAIN: f64 = 0.005;
+/// Spreads of the difference of two points that a gain must exceed; after [`REPEATS`], once is enough.
+const SURE: f64 = 2.0;
+/// Trials of one point at most.
+const REPEATS: u32 = 3;
+/// Spread of a trial's ln µs before anything was repeated, and how many repeats that is worth.
+const SPREAD: (f64, f64) = (0.02, 4.0);
 /// Passes over the resources of one implementation. One rarely changes anything after the second.
 const PASSES: usize = 4;
 
@@ -52,11 +63,45 @@ impl Coordinate {
         starts.sort_by(|a, b| a.1.total_cmp(&b.1));
         let mut best = f64::INFINITY;
         for (start, log_micros) in starts {
-            if log_micros < best + ln(HOPELESS) {
+            if log_micros.is_finite() && log_micros < best + ln(HOPELESS) {
                 best = best.min(self.descend(start)?);
             }
         }
-        Ok(())
+        self.confirm()
+    }
+
+    /// Whether a point is faster than another by more than noise makes. Measures both again where it may be.
+    fn gains(&self, from: Point, to: Point) -> Result<bool, Wanted> {
+        self.log_micros(from)?;
+        self.log_micros(to)?;
+        let [Some(here), Some(there)] = [from, to].map(|point| self.tallies.of(self.space.index(&point)))
+        else {
+            return Ok(false);
+        };
+        if !there.runs() || !here.runs() {
+            return Ok(there.runs());
+        }
+        let gain = here.log_micros - there.log_micros;
+        if gain <= LEAST_GAIN {
+            return Ok(false);
+        }
+        let unsure =
+            self.tallies.spread(SPREAD.0, SPREAD.1) * (1.0 / here.weight + 1.0 / there.weight).sqrt();
+        let fewer = if there.trials <= here.trials { there } else { here };
+        if gain > SURE * unsure {
+            Ok(true)
+        } else if fewer.trials < REPEATS {
+            Err(Wanted(fewer.point))
+        } else {
+            Ok(gain > unsure)
+        }
+    }
+
+    /// Measures what is best again until it has been measured often enough to be believed.
+    fn confirm(&self) -> Result<(), Wanted> {
+        let Some(best) = self.tallies.best(0.0) else { return Ok(()) };
+        let trials = self.tallies.of(self.space.index(&best.point)).map_or(0, |tally| tally.trials);
+        if trials < REPEATS { Err(Wanted(best.point)) } else { Ok(()) }
     }
 
     fn descend(&self, mut point: Point) -> Result<f64, Wanted> {
@@ -90,8 +135,7 @@ impl Coordinate {
         }
         // Where the walk began beside the line, it must beat that too.
         let bottom = point.with(dimension, bottom);
-        let gain = self.log_micros(point)? - self.log_micros(bottom)?;
-        Ok(if gain > LEAST_GAIN { bottom } else { point })
+        Ok(if self.gains(point, bottom)? { bottom } else { point })
     }
 
     /// Goes on by a stride in whichever direction gets faster.
@@ -100,14 +144,12 @@ impl Coordinate {
         let up = |at: usize| Some(at + stride).filter(|&next| next < line);
         let down = |at: usize| at.checked_sub(stride);
         let mut at = from;
-        let mut here = self.log_micros(point.with(dimension, at))?;
         for next in [&up as &dyn Fn(usize) -> Option<usize>, &down] {
             while let Some(step) = next(at) {
-                let there = self.log_micros(point.with(dimension, step))?;
-                if here - there <= LEAST_GAIN {
+                if !self.gains(point.with(dimension, at), point.with(dimension, step))? {
                     break;
                 }
-                (at, here) = (step, there);
+                at = step;
             }
             if at != from {
                 break;
@@ -135,6 +177,10 @@ impl Search for Coordinate {
         self.tallies.best(0.0)
     }
 
+    fn ranked(&self, count: usize) -> Vec<Found> {
+        self.tallies.ranked(0.0, count)
+    }
+
     fn spent(&self) -> f64 {
         self.tallies.spent()
     }
@@ -143,7 +189,9 @@ impl Search for Coordinate {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::random::Random;
     use crate::search::{Dimension, drive};
+    use dynamiccl_spec::math::exp;
 
     fn space() -> Space {
         Space::new(&[Dimension::named(4), Dimension::ordered_and_own(9), Dimension::ordered(5)])
@@ -169,7 +217,7 @@ mod tests {
             micros(trial)
         });
         assert_eq!(found.unwrap().point, Point([2, 3, 1, 0]));
-        assert!(search.spent() < 45.0, "{} of {} trials", search.spent(), space().points());
+        assert!(search.spent() < 50.0, "{} of {} trials", search.spent(), space().points());
         assert_eq!(seen.iter().filter(|point| point.value(0) == 3).count(), 1, "hopeless: {seen:?}");
     }
 
@@ -185,6 +233,29 @@ mod tests {
         let space = Space::new(&[Dimension::named(2), Dimension::ordered_and_own(0), Dimension::ordered(1)]);
         let mut search = Coordinate::new(space, Point::default());
         drive(&mut search, 1e9, |trial| 5.0 - f64::from(trial.point.0[0]));
-        assert_eq!((search.spent(), search.best().unwrap().micros), (2.0, 4.0));
+        assert_eq!((search.spent(), search.best().unwrap().micros), (2.0 + 2.0, 4.0), "the best thrice");
+    }
+
+    #[test]
+    fn what_cannot_run_is_no_step_and_no_end() {
+        let cannot = |point: &Point| point.value(0) == 2 || (point.value(0) == 0 && point.value(1) == 3);
+        let mut search = Coordinate::new(space(), OWN);
+        let found =
+            drive(&mut search, 1e9, |trial| if cannot(&trial.point) { f64::INFINITY } else { micros(trial) });
+        assert!(!cannot(&found.unwrap().point) && found.unwrap().micros < 110.0, "{found:?}");
+        assert_eq!(drive(&mut Coordinate::new(space(), OWN), 1e9, |_| f64::INFINITY), None);
+    }
+
+    #[test]
+    fn noise_on_level_ground_is_not_walked_along() {
+        let mut lucky = 0.0;
+        for seed in 0..20 {
+            let mut noise = Random::new(seed);
+            let mut search = Coordinate::new(space(), OWN);
+            let found = drive(&mut search, 1e9, |_| 100.0 * exp(0.02 * noise.normal())).unwrap();
+            lucky += ln(100.0 / found.micros) / 20.0;
+        }
+        // The shortest of fifty unrepeated times is more than two spreads too short.
+        assert!(lucky < 0.03, "{lucky}");
     }
 }

@@ -47,8 +47,11 @@ pub trait Search: Send {
     /// What the trial that was asked for took, in µs; infinite where the setting cannot run.
     fn tell(&mut self, micros: f64);
 
-    /// The best setting so far; none before the first trial.
+    /// The best setting so far, by all that was measured of it; none while nothing has run.
     fn best(&self) -> Option<Found>;
+
+    /// The best few settings so far, best first.
+    fn ranked(&self, count: usize) -> Vec<Found>;
 
     /// What was spent so far, in full measurements.
     fn spent(&self) -> f64;

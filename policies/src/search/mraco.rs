@@ -19,6 +19,8 @@ const FAST: f64 = 0.15;
 const ANYWHERE: f64 = 0.2;
 /// Kernel width in ordered and in named dimensions.
 const WIDTH: (f64, f64) = (0.16, 0.45);
+/// ln µs in place of a best setting where none has run: a number, so that a round without one gains nothing.
+const SLOWEST: f64 = 100.0;
 /// Relative gain and divergence below which the search has converged.
 const CONVERGED: (f64, f64) = (0.01, 0.1);
 
@@ -45,6 +47,11 @@ impl Schedule {
     /// The bracket with most samples and least resource for each (`s_max`).
     fn widest(&self) -> u32 {
         self.most.max(1).ilog(self.ratio.max(2))
+    }
+
+    /// Full measurements that a search makes at most: (`s_max` + 1) · `R_max`, TuCCL's guarantee.
+    pub fn most_trials(&self) -> f64 {
+        f64::from((self.widest() + 1) * self.most)
     }
 
     /// Samples of a bracket.
@@ -135,13 +142,15 @@ impl Mraco {
 
     fn end_rung(&mut self, rung: u32) {
         if rung < self.bracket {
-            let mut by_time: Vec<(f64, Point)> =
-                self.race.iter().map(|point| (self.tally(point), *point)).collect();
+            let by_time = self.race.iter().map(|point| (self.tally(point), *point));
+            let mut by_time: Vec<(f64, Point)> = by_time.filter(|(time, _)| time.is_finite()).collect();
             by_time.sort_by(|a, b| a.0.total_cmp(&b.0));
             by_time.truncate(self.schedule.kept(self.bracket, rung + 1));
             self.race = by_time.into_iter().map(|(_, point)| point).collect();
-            self.stage = Stage::Rung { rung: rung + 1, next: 0 };
-            return;
+            if !self.race.is_empty() {
+                self.stage = Stage::Rung { rung: rung + 1, next: 0 };
+                return;
+            }
         }
         match self.elite() {
             // One that has just been profiled in full needs no other time.
@@ -152,8 +161,8 @@ impl Mraco {
 
     fn end_bracket(&mut self) {
         self.count();
-        let fast = self.fast();
-        if self.bracket == 0 && self.converged(&fast) {
+        let (fast, count) = self.fast();
+        if self.bracket == 0 && self.converged(&fast, count as f64) {
             self.stage = Stage::Over;
             return;
         }
@@ -170,24 +179,23 @@ impl Mraco {
         self.counted = self.tallies.all().len();
     }
 
-    /// The density of fast settings, not yet divided by their number.
-    fn fast(&self) -> Vec<f64> {
-        let mut by_time: Vec<&Tally> = self.tallies.all().iter().collect();
+    /// The density of fast settings, not yet divided by their number, and that. What cannot run is not fast.
+    fn fast(&self) -> (Vec<f64>, usize) {
+        let mut by_time: Vec<&Tally> = self.tallies.all().iter().filter(|tally| tally.runs()).collect();
         let count = fast_of(by_time.len());
         by_time.sort_by(|a, b| a.log_micros.total_cmp(&b.log_micros));
         let mut density = vec![0.0; self.space.points()];
         for tally in &by_time[..count] {
             self.kernel(&tally.point).spread(&tally.point, &mut density);
         }
-        density
+        (density, count)
     }
 
     /// Equation 5, over one round of brackets.
-    fn converged(&mut self, fast: &[f64]) -> bool {
-        let count = fast_of(self.counted) as f64;
+    fn converged(&mut self, fast: &[f64], count: f64) -> bool {
         let prior = 1.0 / self.space.points() as f64;
         let now: Vec<f64> = fast.iter().map(|density| (density + prior) / (count + 1.0)).collect();
-        let log_micros = self.elite().map_or(f64::INFINITY, |elite| ln(elite.micros));
+        let log_micros = self.elite().map_or(SLOWEST, |elite| ln(elite.micros));
         let before = self.round.replace((log_micros, now));
         let (Some((earlier, old)), Some((_, now))) = (before, &self.round) else { return false };
         let gain = earlier - log_micros;
@@ -234,14 +242,16 @@ fn fast_of(measured: usize) -> usize {
 
 impl Search for Mraco {
     fn ask(&mut self) -> Option<Trial> {
-        match self.stage {
+        let trial = match self.stage {
             Stage::Rung { rung, next } => {
-                let resource = self.schedule.resource(self.bracket, rung);
-                Some(Trial { point: self.race[next], resource })
+                Trial { point: self.race[next], resource: self.schedule.resource(self.bracket, rung) }
             }
-            Stage::Elite(point) => Some(Trial { point, resource: 1.0 }),
-            Stage::Over => None,
-        }
+            Stage::Elite(point) => Trial { point, resource: 1.0 },
+            Stage::Over => return None,
+        };
+        // Parts of a measurement do not add up to exactly one.
+        let left = self.schedule.most_trials() - self.tallies.spent() + 1e-9;
+        (trial.resource <= left).then_some(trial)
     }
 
     fn tell(&mut self, micros: f64) {
@@ -259,6 +269,11 @@ impl Search for Mraco {
 
     fn best(&self) -> Option<Found> {
         self.elite().or_else(|| self.tallies.best(0.0))
+    }
+
+    fn ranked(&self, count: usize) -> Vec<Found> {
+        let in_full = self.tallies.ranked(1.0, count);
+        if in_full.is_empty() { self.tallies.ranked(0.0, count) } else { in_full }
     }
 
     fn spent(&self) -> f64 {
@@ -319,6 +334,45 @@ mod tests {
     fn a_seed_replays_a_search() {
         assert_eq!(search(3), search(3));
         assert_ne!(search(3).1, search(4).1);
+    }
+
+    #[test]
+    fn it_keeps_the_guarantee_of_its_authors_where_it_never_converges() {
+        for schedule in [Schedule::FULL, Schedule::SHORT] {
+            let mut better = 1e9;
+            let mut mraco = Mraco::new(space(), Point::default(), &[1.0; 3], schedule, 1);
+            drive(&mut mraco, f64::INFINITY, |_| {
+                better *= 0.98;
+                better
+            });
+            let most = schedule.most_trials();
+            assert!(mraco.spent() > most - 1.0 && mraco.spent() < most + 1e-6, "{}", mraco.spent());
+        }
+        assert_eq!([Schedule::FULL, Schedule::SHORT].map(|s| s.most_trials()), [108.0, 27.0]);
+    }
+
+    #[test]
+    fn what_cannot_run_is_neither_found_nor_looked_for() {
+        // Half of all settings cannot run, the best by far among them.
+        let cannot = |point: &Point| point.value(2) >= 10;
+        let (mut runs, mut fails) = (0, 0);
+        let mut mraco = Mraco::new(space(), Point::default(), &[1.0, 1.5, 1.0], Schedule::FULL, 2);
+        let found = drive(&mut mraco, f64::INFINITY, |trial| {
+            if cannot(&trial.point) {
+                fails += 1;
+                return f64::INFINITY;
+            }
+            runs += 1;
+            micros(&trial.point)
+        });
+        let best = 100.0 * (1.0 + 0.01 * 25.0);
+        let found = found.unwrap();
+        assert!(!cannot(&found.point) && best / found.micros > 0.97, "{found:?}");
+        assert!(2 * fails < runs, "{fails} trials of what cannot run beside {runs}");
+        assert!(mraco.ranked(4).iter().all(|found| !cannot(&found.point)));
+
+        let mut none = Mraco::new(space(), Point::default(), &[1.0; 3], Schedule::FULL, 2);
+        assert_eq!(drive(&mut none, f64::INFINITY, |_| f64::INFINITY), None);
     }
 
     #[test]

@@ -51,6 +51,10 @@ impl Search for Sequence {
         self.tallies.best(0.0)
     }
 
+    fn ranked(&self, count: usize) -> Vec<Found> {
+        self.tallies.ranked(0.0, count)
+    }
+
     fn spent(&self) -> f64 {
         self.tallies.spent()
     }

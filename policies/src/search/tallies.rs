@@ -4,8 +4,13 @@ use dynamiccl_spec::math::{exp, ln};
 
 use super::{Found, Point, Space};
 
-/// Nobody's time: µs that no call reaches, in place of "cannot run".
-const NEVER: f64 = 1e15;
+/// µs that no call falls below or exceeds: a broken clock must not make a setting the best for ever.
+const SANE: (f64, f64) = (1e-6, 1e15);
+
+/// ln µs of a told time; infinite where the setting cannot run, which is whatever is no finite time.
+pub fn log_micros(micros: f64) -> f64 {
+    if micros.is_finite() { ln(micros.clamp(SANE.0, SANE.1)) } else { f64::INFINITY }
+}
 
 /// One measured point.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -14,10 +19,23 @@ pub struct Tally {
     pub point: Point,
     /// Its position in the space.
     pub index: usize,
-    /// Mean of ln µs: half as long counts as much as twice as long.
+    /// Mean of ln µs: half as long counts as much as twice as long. Infinite once it could not run.
     pub log_micros: f64,
     /// Resource that went into it.
     pub weight: f64,
+    /// Trials of it.
+    pub trials: u32,
+}
+
+impl Tally {
+    /// Whether every trial of it ran.
+    pub fn runs(&self) -> bool {
+        self.log_micros.is_finite()
+    }
+
+    fn found(&self) -> Found {
+        Found { point: self.point, micros: exp(self.log_micros) }
+    }
 }
 
 /// Every measured point, in the order in which they were first tried.
@@ -27,28 +45,40 @@ pub struct Tallies {
     /// Where a point stands in `all`, plus one; 0 for a point that was not tried.
     places: Vec<u32>,
     spent: f64,
+    /// Sum of squared differences from the points' means, by resource, and how many trials were repeats.
+    scatter: f64,
+    repeats: f64,
 }
 
 impl Tallies {
     /// Nothing measured yet.
     pub fn new(space: &Space) -> Self {
-        Tallies { all: Vec::new(), places: vec![0; space.points()], spent: 0.0 }
+        Tallies { all: Vec::new(), places: vec![0; space.points()], spent: 0.0, scatter: 0.0, repeats: 0.0 }
     }
 
     /// Adds what a trial took.
     pub fn add(&mut self, space: &Space, point: Point, resource: f64, micros: f64) {
-        let log_micros = ln(if micros.is_finite() { micros.clamp(1e-6, NEVER) } else { NEVER });
+        let log_micros = log_micros(micros);
         self.spent += resource;
         let index = space.index(&point);
         match self.places[index] {
             0 => {
-                self.all.push(Tally { point, index, log_micros, weight: resource });
+                self.all.push(Tally { point, index, log_micros, weight: resource, trials: 1 });
                 self.places[index] = self.all.len() as u32;
             }
             place => {
                 let tally = &mut self.all[place as usize - 1];
                 tally.weight += resource;
-                tally.log_micros += (log_micros - tally.log_micros) * resource / tally.weight;
+                tally.trials += 1;
+                // Infinity less infinity is no number: what could not run once stays so.
+                if !log_micros.is_finite() || !tally.runs() {
+                    tally.log_micros = f64::INFINITY;
+                    return;
+                }
+                let off = log_micros - tally.log_micros;
+                tally.log_micros += off * resource / tally.weight;
+                self.scatter += off * (log_micros - tally.log_micros) * resource;
+                self.repeats += 1.0;
             }
         }
     }
@@ -68,17 +98,35 @@ impl Tallies {
         self.spent
     }
 
-    /// The fastest of the points that at least this much resource went into; the first of equals.
+    /// Spread of ln µs between full measurements of one point: `belief` where nothing was repeated, and worth
+    /// `worth` repeats from then on.
+    pub fn spread(&self, belief: f64, worth: f64) -> f64 {
+        ((self.scatter + worth * belief * belief) / (self.repeats + worth)).sqrt()
+    }
+
+    /// The fastest of the points that run and that at least this much resource went into; the first of equals.
     pub fn best(&self, least_weight: f64) -> Option<Found> {
-        let enough = self.all.iter().filter(|tally| tally.weight >= least_weight);
-        let best = enough.reduce(|best, tally| if tally.log_micros < best.log_micros { tally } else { best });
-        best.map(|tally| Found { point: tally.point, micros: exp(tally.log_micros) })
+        let best = self.enough(least_weight);
+        let best = best.reduce(|best, tally| if tally.log_micros < best.log_micros { tally } else { best });
+        best.map(Tally::found)
+    }
+
+    /// The fastest few of them, fastest first.
+    pub fn ranked(&self, least_weight: f64, count: usize) -> Vec<Found> {
+        let mut ranked: Vec<&Tally> = self.enough(least_weight).collect();
+        ranked.sort_by(|a, b| a.log_micros.total_cmp(&b.log_micros));
+        ranked.into_iter().take(count).map(Tally::found).collect()
+    }
+
+    fn enough(&self, least_weight: f64) -> impl Iterator<Item = &Tally> {
+        self.all.iter().filter(move |tally| tally.runs() && tally.weight >= least_weight)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::random::Random;
     use crate::search::Dimension;
 
     #[test]
@@ -96,5 +144,33 @@ mod tests {
         assert_eq!(tallies.best(0.9).unwrap().point.value(0), 1);
         tallies.add(&space, Point([0, 0, 0, 0]), 1.0, f64::INFINITY);
         assert_eq!(tallies.best(0.9).unwrap().point.value(0), 1);
+    }
+
+    #[test]
+    fn what_cannot_run_is_never_best_and_stays_so() {
+        let space = Space::new(&[Dimension::ordered(3)]);
+        let mut tallies = Tallies::new(&space);
+        tallies.add(&space, Point([0, 0, 0, 0]), 1.0, f64::INFINITY);
+        assert_eq!((tallies.best(0.0), tallies.ranked(0.0, 3)), (None, vec![]));
+        tallies.add(&space, Point([1, 0, 0, 0]), 1.0, 50.0);
+        for micros in [1.0, f64::NAN, f64::INFINITY, 1.0] {
+            tallies.add(&space, Point([0, 0, 0, 0]), 1.0, micros);
+        }
+        assert_eq!(tallies.of(0).unwrap().log_micros, f64::INFINITY);
+        let ranked: Vec<usize> = tallies.ranked(0.0, 3).iter().map(|found| found.point.value(0)).collect();
+        assert_eq!(ranked, [1]);
+        assert!(tallies.spread(0.02, 2.0).is_finite());
+    }
+
+    #[test]
+    fn the_spread_comes_to_be_that_of_the_repeats() {
+        let space = Space::new(&[Dimension::ordered(3)]);
+        let (mut tallies, mut random) = (Tallies::new(&space), Random::new(1));
+        assert_eq!(tallies.spread(0.02, 2.0), 0.02);
+        for trial in 0..240 {
+            let point = Point([trial % 3, 0, 0, 0]);
+            tallies.add(&space, point, 1.0, f64::from(trial % 3 + 1) * exp(0.1 * random.normal()));
+        }
+        assert!((tallies.spread(0.02, 2.0) - 0.1).abs() < 0.01, "{}", tallies.spread(0.02, 2.0));
     }
 }

@@ -1,9 +1,12 @@
-//! Plain tree-structured Parzen estimator (Bergstra et al. 2011), with the multivariate kernel and the
-//! defaults of Optuna's sampler.
+//! Plain tree-structured Parzen estimator (Bergstra et al. 2011), with the multivariate kernels of Optuna's
+//! sampler, and its start, split and number of candidates. Its prior is a wide Gaussian and its oldest trials
+//! count less; here the prior is uniform and all count alike.
 //!
 //! The measured points are split into the fastest few and the rest, each gets a density, and of some
 //! draws from the density of the fast ones the next trial is the one where it exceeds that of the others
 //! by most. Every trial is a full measurement and no point is tried twice.
+
+use dynamiccl_spec::math::{exp, ln};
 
 use super::density::Kernel;
 use super::tallies::{Tallies, Tally};
@@ -18,8 +21,8 @@ const CANDIDATES: usize = 24;
 const FAST: (f64, usize) = (0.1, 25);
 /// Width of a kernel around one point; more points make it narrower.
 const WIDTH: f64 = 0.2;
-/// Width over names, wide enough that another name is tried now and then.
-const NAMED: f64 = 0.5;
+/// The most points that the narrowest kernels are for.
+const NARROWEST: f64 = 100.0;
 
 /// A search by Parzen densities.
 #[derive(Debug, Clone)]
@@ -28,8 +31,29 @@ pub struct Tpe {
     random: Random,
     startup: Vec<Point>,
     tallies: Tallies,
-    kernel: Kernel,
+    /// The kernels of fast and of slow points.
+    kernels: [Sharpened; 2],
     pending: Option<Point>,
+}
+
+/// The kernel around each of so many points.
+#[derive(Debug, Clone)]
+struct Sharpened {
+    points: usize,
+    kernel: Kernel,
+}
+
+impl Sharpened {
+    fn new(space: &Space, points: usize) -> Self {
+        let count = points.max(1) as f64;
+        let dimensions = space.dimensions().iter().filter(|dimension| dimension.values > 1).count();
+        // Scott's rule, but never so narrow that few points leave holes between them.
+        let ordered = WIDTH * exp(-ln(count) / (dimensions + 4) as f64);
+        let ordered = ordered.max(1.0 / (count + 2.0).min(NARROWEST));
+        // Any other name weighs 1 / (points + 1) of the point's own.
+        let named = (0.5 / ln(count + 1.0)).sqrt();
+        Sharpened { points, kernel: Kernel::new(space, ordered, named) }
+    }
 }
 
 impl Tpe {
@@ -39,8 +63,8 @@ impl Tpe {
         let mut startup = sample::spread(&space, STARTUP, &mut random);
         startup[0] = first;
         startup.reverse();
-        let (tallies, kernel) = (Tallies::new(&space), Kernel::new(&space, WIDTH, NAMED));
-        Tpe { space, random, startup, tallies, kernel, pending: None }
+        let kernels = [0, 0].map(|points| Sharpened::new(&space, points));
+        Tpe { tallies: Tallies::new(&space), space, random, startup, kernels, pending: None }
     }
 
     fn next(&mut self) -> Option<Point> {
@@ -60,35 +84,32 @@ impl Tpe {
     fn likeliest(&mut self) -> Option<Point> {
         let mut by_time: Vec<Tally> = self.tallies.all().to_vec();
         by_time.sort_by(|a, b| a.log_micros.total_cmp(&b.log_micros));
-        let fast = ((by_time.len() as f64 * FAST.0).ceil() as usize).min(FAST.1);
+        let running = by_time.iter().filter(|tally| tally.runs()).count();
+        let fast = ((by_time.len() as f64 * FAST.0).ceil() as usize).min(FAST.1).min(running);
         let (fast, slow) = by_time.split_at(fast);
+        for (sized, points) in self.kernels.iter_mut().zip([fast.len(), slow.len()]) {
+            if sized.points != points {
+                *sized = Sharpened::new(&self.space, points);
+            }
+        }
+        let [of_fast, of_slow] = &self.kernels;
         let prior = 1.0 / self.space.points() as f64;
-        let density = |of: &[Tally], point: &Point| {
-            let sum = of.iter().fold(prior, |sum, tally| sum + self.kernel.at(&tally.point, point));
+        let density = |of: &[Tally], kernel: &Kernel, point: &Point| {
+            let sum = of.iter().fold(prior, |sum, tally| sum + kernel.at(&tally.point, point));
             sum / (of.len() + 1) as f64
         };
         let mut best: Option<(Point, f64)> = None;
         for _ in 0..CANDIDATES {
             let point = match fast.get(self.random.below(fast.len() + 1)) {
-                Some(tally) => self.kernel.draw(&tally.point, &mut self.random),
+                Some(tally) => of_fast.kernel.draw(&tally.point, &mut self.random),
                 None => self.space.point(self.random.below(self.space.points())),
             };
-            let gain = density(fast, &point) / density(slow, &point);
+            let gain = density(fast, &of_fast.kernel, &point) / density(slow, &of_slow.kernel, &point);
             if self.is_new(&point) && best.is_none_or(|(_, most)| gain > most) {
                 best = Some((point, gain));
             }
         }
         best.map(|(point, _)| point)
-    }
-
-    /// Kernels narrow as points get denser; they are remade when the points have doubled.
-    fn narrow(&mut self) {
-        let points = self.tallies.all().len();
-        if points.is_power_of_two() {
-            // Scott's rule: the (dimensions + 4)th root, taken for four dimensions.
-            let eighth = (points as f64).sqrt().sqrt().sqrt();
-            self.kernel = Kernel::new(&self.space, WIDTH / eighth, NAMED);
-        }
     }
 }
 
@@ -103,12 +124,15 @@ impl Search for Tpe {
     fn tell(&mut self, micros: f64) {
         if let Some(point) = self.pending.take() {
             self.tallies.add(&self.space, point, 1.0, micros);
-            self.narrow();
         }
     }
 
     fn best(&self) -> Option<Found> {
         self.tallies.best(0.0)
+    }
+
+    fn ranked(&self, count: usize) -> Vec<Found> {
+        self.tallies.ranked(0.0, count)
     }
 
     fn spent(&self) -> f64 {
@@ -157,5 +181,32 @@ mod tests {
         seen.sort_unstable();
         assert_eq!(seen, (0..15).collect::<Vec<_>>());
         assert_eq!(found.unwrap().point.value(1), 0);
+    }
+
+    #[test]
+    fn what_cannot_run_is_neither_found_nor_looked_for() {
+        // The deepest plane cannot run.
+        let (mut fails, mut tpe) = (0, Tpe::new(space(), Point::default(), 1));
+        let found = drive(&mut tpe, 100.0, |trial| {
+            let cannot = trial.point.value(0) == 3;
+            fails += u32::from(cannot);
+            if cannot { f64::INFINITY } else { micros(trial) }
+        });
+        assert!(found.unwrap().point.value(0) != 3 && found.unwrap().micros < 106.0, "{found:?}");
+        assert!(fails < 15, "{fails} of 100 trials, where blind ones would be 20");
+        assert_eq!(drive(&mut Tpe::new(space(), Point::default(), 1), 30.0, |_| f64::INFINITY), None);
+    }
+
+    #[test]
+    fn kernels_narrow_with_the_points_of_their_density_and_their_dimensions() {
+        let at_centre = |dimensions: &[Dimension], points| {
+            let space = Space::new(dimensions);
+            Sharpened::new(&space, points).kernel.at(&Point::default(), &Point::default())
+        };
+        let line = [Dimension::ordered(50)];
+        let with_nothing = [Dimension::ordered(50), Dimension::ordered(1)];
+        assert!(at_centre(&line, 40) > 1.5 * at_centre(&line, 4));
+        assert_eq!(at_centre(&line, 40), at_centre(&with_nothing, 40), "one value is no dimension");
+        assert!((at_centre(&[Dimension::named(3)], 8) - 9.0 / 11.0).abs() < 1e-12);
     }
 }

@@ -94,7 +94,7 @@ mod tests {
     fn arms_are_distinct_points_and_begin_with_the_default() {
         let (space, arms) = (space(), arms());
         assert_eq!(arms[0], DEFAULT);
-        assert!(arms.iter().all(|arm| space.holds(arm)));
+        assert!(arms.iter().all(|arm| space.point(space.index(arm)) == *arm), "each is of the space");
         assert!((1..arms.len()).all(|i| !arms[..i].contains(&arms[i])));
         assert_eq!(arms.len(), 3 * 4 * 3 * 4);
     }

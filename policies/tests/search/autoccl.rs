@@ -24,6 +24,8 @@ pub struct Cell {
     pub bytes: u64,
     /// True time of NCCL's own choice over that of the choice in the end.
     pub gain: f64,
+    /// True time of the best of all settings over that of the choice in the end.
+    pub quality: f64,
     /// Trials that were made, NCCL's own among them.
     pub trials: usize,
 }
@@ -39,16 +41,17 @@ pub fn coordinate_cells(cluster: &str, nodes: u32, worlds: u64) -> Vec<Cell> {
                 let mut tuner = roster::by_name("coordinate", world).unwrap();
                 let calls = bench.calls(tuner.as_mut(), (collective, bytes), JOB, true);
                 let tried = calls.decisions.iter().filter(|decision| decision.exploratory).count();
-                let gain = calls.own / calls.micros[JOB - 1];
-                cells.push(Cell { collective, bytes, gain, trials: 1 + tried.div_ceil(CALLS) });
+                let end = calls.micros[JOB - 1];
+                let (gain, quality) = (calls.own / end, bench.best((collective, bytes)) / end);
+                cells.push(Cell { collective, bytes, gain, quality, trials: 1 + tried.div_ceil(CALLS) });
             }
         }
     }
     cells
 }
 
-/// Geometric mean of the gains.
-pub fn mean_gain<'a>(cells: impl IntoIterator<Item = &'a Cell>) -> f64 {
-    let (sum, count) = cells.into_iter().fold((0.0, 0.0), |(sum, n), cell| (sum + ln(cell.gain), n + 1.0));
+/// Geometric mean.
+pub fn mean(values: impl IntoIterator<Item = f64>) -> f64 {
+    let (sum, count) = values.into_iter().fold((0.0, 0.0), |(sum, n), value| (sum + ln(value), n + 1.0));
     exp(sum / count)
 }

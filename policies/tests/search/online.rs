@@ -8,7 +8,7 @@ use dynamiccl_env::sim::Simulator;
 use dynamiccl_env::world::World;
 use dynamiccl_policies::random::Random;
 use dynamiccl_spec::math::exp;
-use dynamiccl_spec::{Collective, Decision, Knobs, Measured, Tuner};
+use dynamiccl_spec::{Collective, Decision, Knobs, Measured, Query, Tuner};
 
 /// Spread of one call's ln time.
 const JITTER: f64 = 0.03;
@@ -46,33 +46,37 @@ impl Bench {
         self.simulator.best(collective, bytes).expect("a tuned call").micros
     }
 
-    /// Makes `count` calls of a kind with a tuner that is told what each took, or nothing.
-    pub fn calls(
+    /// Asks about a call of a kind: the query, and the true time of knobs.
+    pub fn ask<R>(
         &self,
-        tuner: &mut dyn Tuner,
         (collective, bytes): (Collective, u64),
-        count: usize,
-        told: bool,
-    ) -> Calls {
+        ask: impl FnOnce(&Query<'_>, &dyn Fn(&Knobs) -> f64) -> R,
+    ) -> R {
         let asked = self.asking.call(collective, bytes, 1);
-        let query = self.asking.query(&asked);
         let micros = |knobs: &Knobs| {
             let realised = self.asking.realise(&asked, knobs).expect("tuners choose what is available");
             self.simulator.micros(collective, bytes, &realised)
         };
-        let mut noise = Random::of(bytes, collective.id() as u64);
-        let mut calls = Calls { decisions: Vec::new(), micros: Vec::new(), own: micros(&query.own()) };
-        for _ in 0..count {
-            let mut measured = |knobs: &Knobs| micros(knobs) * exp(JITTER * noise.normal());
-            let decision = tuner.decide(&query, &mut |knobs| told.then(|| measured(knobs)));
-            if told {
-                let micros = measured(&decision.knobs);
-                tuner.learn(&query, &Measured { knobs: decision.knobs, micros });
+        ask(&self.asking.query(&asked), &micros)
+    }
+
+    /// Makes `count` calls of a kind with a tuner that is told what each took, or nothing.
+    pub fn calls(&self, tuner: &mut dyn Tuner, call: (Collective, u64), count: usize, told: bool) -> Calls {
+        let mut noise = Random::of(call.1, call.0.id() as u64);
+        self.ask(call, |query, micros| {
+            let mut calls = Calls { decisions: Vec::new(), micros: Vec::new(), own: micros(&query.own()) };
+            for _ in 0..count {
+                let mut measured = |knobs: &Knobs| micros(knobs) * exp(JITTER * noise.normal());
+                let decision = tuner.decide(query, &mut |knobs| told.then(|| measured(knobs)));
+                if told {
+                    let micros = measured(&decision.knobs);
+                    tuner.learn(query, &Measured { knobs: decision.knobs, micros });
+                }
+                let took = micros(&decision.knobs);
+                calls.decisions.push(decision);
+                calls.micros.push(took);
             }
-            let took = micros(&decision.knobs);
-            calls.decisions.push(decision);
-            calls.micros.push(took);
-        }
-        calls
+            calls
+        })
     }
 }

@@ -79,7 +79,7 @@ struct Plan<'a> {
 #[derive(Default)]
 struct Found {
     calls: Vec<Tuned>,
-    /// µs of asking and telling, and the trials that it was for.
+    /// µs of making searches, asking and telling, and the trials that it was for.
     search_us: f64,
     searched: f64,
 }
@@ -173,11 +173,12 @@ impl<'a> Plan<'a> {
 
     /// Tunes one call, as far as Ctrl-C lets it.
     fn tune(&self, task: &Task, seed: u64, found: &mut Found, advance: &Advance<'_>) {
+        // Making the search is part of searching.
+        let mut clock = Instant::now();
         let Some(mut search) = task.search(self.args.method, seed) else { return };
         let mut noise = Random::of(seed, 1);
         let budget = self.about.budget.map_or(f64::INFINITY, f64::from);
         let mut complete = true;
-        let mut clock = Instant::now();
         while let Some(trial) = search.ask().filter(|trial| search.spent() + trial.resource <= budget) {
             found.search_us += micros(&clock);
             let spread = self.about.noise / (CALLS * trial.resource).sqrt();
