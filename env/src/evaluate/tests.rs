@@ -6,15 +6,20 @@ use std::sync::Arc;
 use dynamiccl_spec::features::{CallContext, Encoder, PastCall};
 use dynamiccl_spec::math::ln;
 use dynamiccl_spec::{
-    Algorithm, ChannelChoice, Choice, Collective, CostTable, Decision, Gates, JobContext, Knobs, Measure,
-    Measured, Pair, Protocol, Query, Reason, Tuner,
+    Algorithm, ChannelChoice, Choice, Collective, CostTable, Decision, Gates, Head, JobContext, Knobs,
+    Measure, Measured, Pair, Protocol, Query, Reason, Tuner,
 };
+
+use rand::RngExt;
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::SeedableRng;
 
 use super::calls::{Calls, Outcome, Timed, Trial, play};
 use super::gathered::{Cell, Gathered};
 use super::judge::{CellTally, EpisodeTally, Judge, Logs, Tally, WARM_UP};
 use super::*;
 use crate::cluster::Cluster;
+use crate::curriculum::Dynamics;
 use crate::nccl::Realised;
 use crate::question::Question;
 
@@ -131,6 +136,52 @@ fn jobs_are_judged_by_the_same_yardstick() {
     assert!(figures[1].speedup > 1.0 && figures[1].cells == figures[0].cells);
     assert_eq!(figures[0].speedup_std, None);
     assert!(judged(&[Entrant::bayes()]).unwrap_err().to_string().contains("leave it out"));
+}
+
+/// Draws every knob from what is legal, threads too.
+struct Dice(ChaCha8Rng);
+
+impl Tuner for Dice {
+    fn name(&self) -> &str {
+        "dice"
+    }
+
+    fn decide(&mut self, query: &Query<'_>, _: &mut Measure<'_>) -> Decision {
+        let mut choice = Choice::default();
+        for &head in Head::ALL {
+            let legal: Vec<usize> = query.gated.mask.indices(head).collect();
+            choice.0[head as usize] = legal[self.0.random_range(0..legal.len())] as u8;
+        }
+        Decision::chosen(query, choice.knobs().unwrap())
+    }
+}
+
+/// In weather that never changes all tuners meet the same calls, so what each has gained and what it has left
+/// are together what the oracle gains, whatever threads a tuner has bound itself to.
+#[test]
+fn in_steady_weather_what_a_tuner_gains_and_leaves_is_what_the_oracle_gains() {
+    let constants = Arc::new(ConstantsFile::full());
+    let evaluation = Evaluation { seed: 7, seeds: 1, worlds: 3, threads: 1, constants: &constants };
+    let mut stage = (*crate::curriculum::Curriculum::load("smoke").unwrap().stages[0]).clone();
+    let still =
+        Dynamics { load: 0.0, jitter: 0.0, drift: 0.0, stragglers: 0.0, faults: 0.0, congestion: 0.3 };
+    stage.file.dynamics = still;
+    stage.replay.clear();
+    let stage = Arc::new(stage);
+    let make = || SimEnv::new(Arc::clone(&stage), Arc::clone(&constants));
+    let dice = Entrant::tuner("dice", |seed| Box::new(Dice(ChaCha8Rng::seed_from_u64(seed))));
+    let entrants = [Entrant::oracle(), dice, wants("nccl", Knobs::OWN)];
+    let step = || Ok::<(), EnvError>(());
+    let report = evaluation.jobs("smoke", make, &[0, 1, 2, 3, 4], &entrants, step).unwrap();
+    let figures: Vec<&Figures> = report.tuners.iter().map(|tuner| tuner.verdict().unwrap()).collect();
+    assert!(figures[0].regret == 0.0 && figures[1].regret > 0.05 && figures[1].distinct_knobs > 3);
+    for cell in &report.cells {
+        let [oracle, dice, nccl] = [0, 1, 2].map(|at| cell.tuners[at].as_ref());
+        for figures in [dice, nccl].into_iter().flatten() {
+            let ceiling = figures.speedup * (1.0 + figures.regret);
+            assert!((ceiling / oracle.unwrap().speedup - 1.0).abs() < 1e-9, "{cell:?}");
+        }
+    }
 }
 
 fn timed(micros: f64) -> Timed {
