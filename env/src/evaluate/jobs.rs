@@ -10,11 +10,11 @@ use std::collections::BTreeMap;
 use dynamiccl_spec::math::ln;
 use dynamiccl_spec::{Choice, Head, Knobs};
 
-use super::calls::{Calls, Outcome, Timed, Trial, play, play_fastest};
+use super::calls::{Calls, Outcome, Pick, Timed, Trial, play, play_fastest};
 use super::entrant::{Entrant, Player};
 use super::gathered::{Cell, Gathered};
 use super::judge::{Judge, Tally};
-use super::machines::HELD_OUT;
+use super::machines::is_held_out;
 use super::report::{MARKS, Place};
 use crate::gym::{Action, Env, EnvError, Observation};
 use crate::question::Question;
@@ -116,9 +116,7 @@ impl<'a> Running<'a> {
 
     /// The tier of the machine, and whether its cluster is held out.
     fn ground(&self) -> (u8, bool) {
-        self.env.machine().map_or((0, false), |(cluster, nodes)| {
-            (cluster.tier(nodes), HELD_OUT.contains(&cluster.name.as_str()))
-        })
+        self.env.machine().map_or((0, false), |(cluster, nodes)| (cluster.tier(nodes), is_held_out(cluster)))
     }
 
     /// Takes a step; what came of the call, unless the environment failed.
@@ -175,11 +173,11 @@ impl Calls for Running<'_> {
         None
     }
 
-    fn choose(&mut self, knobs: &Knobs) -> usize {
-        let Some(question) = self.env.question() else { return 0 };
+    fn choose(&mut self, knobs: &Knobs) -> Pick {
+        let question = self.env.question().expect("knobs are chosen for a call that was asked about");
         let query = question.query();
         let (mask, own) = (&question.gated.mask, query.own());
-        let Some(pair) = question.gated.own else { return 0 };
+        let pair = question.gated.own.expect("a tuner is asked only where NCCL tunes");
         let mut wish = Choice::of(knobs, pair);
         if !mask.allows(Head::Threads, wish.index(Head::Threads)) {
             // They are the job's by now.
@@ -187,11 +185,11 @@ impl Calls for Running<'_> {
         }
         let legal = mask.refuses(&wish).is_none();
         self.said = if legal { *knobs } else { own };
-        pack(&if legal { wish } else { Choice::of(&own, pair) })
+        Pick { choice: pack(&if legal { wish } else { Choice::of(&own, pair) }), legal }
     }
 
     fn fastest(&mut self) -> usize {
-        self.choose(&self.best().knobs)
+        self.choose(&self.best().knobs).choice
     }
 
     fn attempt(&mut self, knobs: &Knobs) -> Option<Trial> {

@@ -134,7 +134,7 @@ impl Episode {
             choice,
             launched: ran.map_or(0, |ran| ran.realised.channels),
             ran: id,
-            measured,
+            measured: Some(measured),
             predicted: ran.and_then(|ran| table.get(ran.realised.pair)),
         })
     }
