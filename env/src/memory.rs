@@ -32,8 +32,8 @@ pub(crate) struct Finished {
     pub launched: u32,
     /// What ran.
     pub ran: Ran,
-    /// µs that it took.
-    pub measured: f64,
+    /// µs that it took; none where nobody knows.
+    pub measured: Option<f64>,
     /// µs that NCCL predicted; none where NCCL tunes nothing.
     pub predicted: Option<f32>,
 }
@@ -61,9 +61,9 @@ impl Memory {
         let tuned = finished.choice.is_some();
         self.unmeasured = self.unmeasured.saturating_add(u32::from(tuned));
         let arrives = self.every.is_some_and(|every| self.unmeasured >= every);
-        let predicted = finished.predicted.filter(|_| arrives && tuned);
-        let signals = predicted.map(|predicted| {
-            self.trigger.observe(finished.key, finished.ran, finished.measured, f64::from(predicted))
+        let times = finished.measured.zip(finished.predicted).filter(|_| arrives && tuned);
+        let signals = times.map(|(measured, predicted)| {
+            self.trigger.observe(finished.key, finished.ran, measured, f64::from(predicted))
         });
         self.since_feedback = match signals {
             Some(_) => {

@@ -3,14 +3,14 @@
 //! Nothing is simulated here: what was called and how long it took is the recording's, what NCCL says is
 //! the cluster's. A policy that is shown these questions remembers the machine on which they were recorded.
 
-use dynamiccl_spec::features::{Feedback, PastCall};
 use dynamiccl_spec::{Choice, Collective, Knobs, Pair, Query};
 
 use crate::asking::{Asked, Asking};
 use crate::job::{Job, ReplayError, Source, Traced};
+use crate::memory::{Finished, Memory};
 use crate::nccl::Realised;
 use crate::trace::{Trace, TracedCall};
-use crate::trigger::{Key, Ran, Trigger, TriggerConfig};
+use crate::trigger::{Key, Ran};
 
 /// What was shown of a recording.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -43,9 +43,7 @@ pub fn recall(
 
 struct Recall {
     lines: Vec<Line>,
-    trigger: Trigger,
-    past: PastCall,
-    since_feedback: Option<u32>,
+    memory: Memory,
     recalled: Recalled,
 }
 
@@ -62,44 +60,35 @@ impl Recall {
             Ok(Line { asking, kinds: [None; Collective::ALL.len()] })
         });
         let lines: Vec<Line> = lines.collect::<Result<_, ReplayError>>()?;
-        let trigger = Trigger::new(TriggerConfig::default(), lines.len());
-        let (past, recalled) = (PastCall::default(), Recalled::default());
-        Ok(Recall { lines, trigger, past, since_feedback: None, recalled })
+        let memory = Memory::new(lines.len(), Some(1));
+        Ok(Recall { lines, memory, recalled: Recalled::default() })
     }
 
     fn ask(&mut self, call: &TracedCall, each: &mut dyn FnMut(&Query<'_>)) {
         let now = self.recalled.calls as u32;
         let line = &mut self.lines[call.comm as usize];
         let before = line.kinds[call.collective.id()].replace(now);
-        self.past.since_kind = before.map(|before| now - before);
+        self.memory.past.since_kind = before.map(|before| now - before);
         line.asking.tell_role(call.role);
         let asked = line.asking.call(call.collective, call.bytes, call.pipelined);
-        each(&line.asking.query_after(call.comm, &asked, &self.past));
+        each(&line.asking.query_after(call.comm, &asked, &self.memory.past));
     }
 
     fn remember(&mut self, call: &TracedCall) {
         let asking = &self.lines[call.comm as usize].asking;
         let asked = asking.call(call.collective, call.bytes, call.pipelined);
         let ran = ran(asking, &asked, call);
-        let feedback = ran.and_then(|(_, realised)| {
-            let predicted = asked.call.table.get(realised.pair)?;
-            let key = Key::new(call.comm as u16, call.collective, call.bytes);
-            let (ran, measured) = (Ran::of(&realised), call.duration_us?);
-            Some(Feedback::from(self.trigger.observe(key, ran, measured, f64::from(predicted))))
-        });
-        self.since_feedback = match feedback {
-            Some(_) => Some(0),
-            None => self.since_feedback.map(|calls| calls.saturating_add(1)),
-        };
-        self.recalled.calls += 1;
-        self.recalled.measured += usize::from(feedback.is_some());
-        self.past = PastCall {
+        let predicted = ran.and_then(|(_, realised)| asked.call.table.get(realised.pair));
+        self.memory.remember(&Finished {
+            key: Key::new(call.comm as u16, call.collective, call.bytes),
             choice: ran.map(|(knobs, realised)| Choice::of(&knobs, realised.pair)),
             launched: ran.map_or(0, |(_, realised)| call.channels.unwrap_or(realised.channels)),
-            since_kind: None,
-            since_feedback: self.since_feedback,
-            feedback,
-        };
+            ran: ran.map_or(Ran::default(), |(_, realised)| Ran::of(&realised)),
+            measured: call.duration_us,
+            predicted,
+        });
+        self.recalled.calls += 1;
+        self.recalled.measured += usize::from(self.memory.past.feedback.is_some());
     }
 }
 
@@ -118,6 +107,7 @@ mod tests {
     use std::path::Path;
 
     use dynamiccl_spec::Role;
+    use dynamiccl_spec::features::PastCall;
 
     use super::*;
 

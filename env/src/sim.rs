@@ -145,8 +145,16 @@ pub(crate) fn knobs_in(mask: &Mask) -> impl Iterator<Item = Knobs> + '_ {
     })
 }
 
-fn same_launch(a: &Setting, b: &Setting) -> bool {
-    let launch =
-        |s: &Setting| (s.realised.pair, s.realised.channels, s.realised.threads, s.realised.chunk_bytes);
-    launch(a) == launch(b)
+/// What tells launches apart: who carries the call, pair, channels, threads, chunk.
+pub(crate) type Launch = (Path, usize, u32, u32, u64);
+
+/// The launch that knobs give.
+pub(crate) fn launch(knobs: &Knobs, realised: &Realised) -> Launch {
+    let Realised { pair, channels, threads, chunk_bytes, .. } = *realised;
+    (knobs.path, pair.index(), channels, threads, chunk_bytes)
+}
+
+/// Whether two settings run alike.
+pub(crate) fn same_launch(a: &Setting, b: &Setting) -> bool {
+    launch(&a.knobs, &a.realised) == launch(&b.knobs, &b.realised)
 }

@@ -26,6 +26,15 @@ pub struct Trial {
     pub micros: f64,
 }
 
+/// What was made of a tuner's knobs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Pick {
+    /// The choice that they are; NCCL's own where they are not legal.
+    pub choice: usize,
+    /// Whether they are.
+    pub legal: bool,
+}
+
 /// What came of a call.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Outcome {
@@ -52,8 +61,8 @@ pub trait Calls {
     /// The next call; none where there is no other.
     fn next(&mut self) -> Option<Question>;
 
-    /// The choice that knobs are; NCCL's own where they are not legal.
-    fn choose(&mut self, knobs: &Knobs) -> usize;
+    /// What knobs are here.
+    fn choose(&mut self, knobs: &Knobs) -> Pick;
 
     /// The choice with the smallest true time.
     fn fastest(&mut self) -> usize;
@@ -65,20 +74,22 @@ pub trait Calls {
     fn run(&mut self, choice: usize) -> Outcome;
 }
 
-/// Lets a tuner go through all calls. `held` is a tuner that is told nothing.
+/// Lets a tuner go through all calls. `held` is a tuner that is told nothing of them: whatever it measures
+/// beside, it measures itself.
 pub fn play(calls: &mut impl Calls, tuner: &mut dyn Tuner, held: bool, judge: &mut Judge<'_>) {
     tuner.begin();
     while let Some(question) = calls.next() {
         let query = question.query();
         let mut tried = 0.0;
         let decision = tuner.decide(&query, &mut |knobs| {
-            let trial = if held { None } else { calls.attempt(knobs) }?;
+            let trial = calls.attempt(knobs)?;
             tried += trial.micros;
             Some(trial.measured)
         });
-        let choice = calls.choose(&decision.knobs);
+        let Pick { choice, legal } = calls.choose(&decision.knobs);
         let outcome = calls.run(choice);
-        judge.call(&outcome, tried, left_to_nccl(&decision), estimate(&query, &decision));
+        let left = !legal || left_to_nccl(&decision);
+        judge.call(&outcome, tried, left, estimate(&query, &decision));
         if outcome.told && !held {
             tuner.learn(&query, &Measured { knobs: outcome.knobs, micros: outcome.measured });
         }

@@ -4,6 +4,8 @@ use std::fmt;
 
 use dynamiccl_spec::Tuner;
 
+use super::report::Kind;
+
 /// Makes a tuner from a seed; every thread makes its own.
 pub type Make = Box<dyn Fn(u64) -> Box<dyn Tuner> + Send + Sync>;
 
@@ -12,6 +14,8 @@ pub type Make = Box<dyn Fn(u64) -> Box<dyn Tuner> + Send + Sync>;
 pub struct Entrant {
     /// Its name in tables and files.
     pub name: String,
+    /// What kind of player it is, in reports.
+    pub kind: Kind,
     /// How it chooses.
     pub player: Player,
 }
@@ -30,17 +34,22 @@ pub enum Player {
 impl Entrant {
     /// A tuner.
     pub fn tuner(name: &str, make: impl Fn(u64) -> Box<dyn Tuner> + Send + Sync + 'static) -> Self {
-        Entrant { name: name.to_owned(), player: Player::Tuner(Box::new(make)) }
+        Entrant { name: name.to_owned(), kind: Kind::Tuner, player: Player::Tuner(Box::new(make)) }
     }
 
     /// The smallest true time of every call.
     pub fn oracle() -> Self {
-        Entrant { name: "oracle".to_owned(), player: Player::Oracle }
+        Entrant { name: "oracle".to_owned(), kind: Kind::Oracle, player: Player::Oracle }
     }
 
     /// The best fixed knobs of every cell.
     pub fn bayes() -> Self {
-        Entrant { name: "bayes".to_owned(), player: Player::Bayes }
+        Entrant { name: "bayes".to_owned(), kind: Kind::Bayes, player: Player::Bayes }
+    }
+
+    /// The same, of another kind in reports.
+    pub fn of_kind(self, kind: Kind) -> Self {
+        Entrant { kind, ..self }
     }
 }
 

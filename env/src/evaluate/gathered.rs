@@ -102,6 +102,7 @@ impl CellTally {
     fn add(&mut self, other: &CellTally, choices: &[usize]) {
         self.judged = self.judged.and(other.judged);
         self.held = self.held.and(other.held);
+        self.calls += other.calls;
         self.left += other.left;
         self.estimated += other.estimated;
         self.covered += other.covered;

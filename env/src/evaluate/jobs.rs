@@ -10,15 +10,15 @@ use std::collections::BTreeMap;
 use dynamiccl_spec::math::ln;
 use dynamiccl_spec::{Choice, Head, Knobs};
 
-use super::calls::{Calls, Outcome, Timed, Trial, play, play_fastest};
+use super::calls::{Calls, Outcome, Pick, Timed, Trial, play, play_fastest};
 use super::entrant::{Entrant, Player};
 use super::gathered::{Cell, Gathered};
 use super::judge::{Judge, Tally};
-use super::machines::HELD_OUT;
+use super::machines::is_held_out;
 use super::report::{MARKS, Place};
 use crate::gym::{Action, Env, EnvError, Observation};
 use crate::question::Question;
-use crate::sim::Setting;
+use crate::sim::{Setting, same_launch};
 use crate::sim_env::SimEnv;
 
 /// Tuned calls after which an episode is left, if it has not ended by itself.
@@ -42,6 +42,9 @@ pub fn judge(
         let mut tally = Tally::default();
         for held in [false, true] {
             let env = if held { make().kept().untold() } else { make().kept() };
+            // Whoever knows the truth may set threads at any call.
+            let free = matches!(entrant.player, Player::Oracle);
+            let env = if free { env.free_threads() } else { env };
             let mut running = Running::new(env, job, &mut cells)?;
             let (tier, held_out) = running.ground();
             let mut judge = Judge::new(&mut tally, held);
@@ -97,8 +100,8 @@ struct Running<'a> {
     cells: &'a mut Cells,
     calls: u32,
     over: bool,
-    /// What the next call can be; NCCL's own first.
-    settings: Vec<Setting>,
+    /// What the next call can be, with any number of threads; NCCL's own first.
+    truths: Vec<Setting>,
     said: Knobs,
     failed: Option<EnvError>,
 }
@@ -107,15 +110,13 @@ impl<'a> Running<'a> {
     fn new(mut env: SimEnv, seed: u64, cells: &'a mut Cells) -> Result<Self, EnvError> {
         let mut observation = Observation::new(env.spaces());
         env.reset(Some(seed), &mut observation)?;
-        let (calls, over, settings, said, failed) = (0, false, Vec::new(), Knobs::OWN, None);
-        Ok(Running { env, observation, cells, calls, over, settings, said, failed })
+        let (calls, over, truths, said, failed) = (0, false, Vec::new(), Knobs::OWN, None);
+        Ok(Running { env, observation, cells, calls, over, truths, said, failed })
     }
 
     /// The tier of the machine, and whether its cluster is held out.
     fn ground(&self) -> (u8, bool) {
-        self.env.machine().map_or((0, false), |(cluster, nodes)| {
-            (cluster.tier(nodes), HELD_OUT.contains(&cluster.name.as_str()))
-        })
+        self.env.machine().map_or((0, false), |(cluster, nodes)| (cluster.tier(nodes), is_held_out(cluster)))
     }
 
     /// Takes a step; what came of the call, unless the environment failed.
@@ -136,7 +137,21 @@ impl<'a> Running<'a> {
     /// The setting with the smallest true time; NCCL's own where none is faster.
     fn best(&self) -> Setting {
         let faster = |a: Setting, b: &Setting| if b.micros < a.micros { *b } else { a };
-        self.settings.iter().fold(self.settings[0], faster)
+        self.truths.iter().fold(self.truths[0], faster)
+    }
+
+    /// The truth about what ran; an error where nobody knows it, because every figure would be wrong.
+    fn truth(&mut self, ran: &Setting) -> Setting {
+        let found = self.truths.iter().find(|truth| same_launch(truth, ran)).copied();
+        found.unwrap_or_else(|| {
+            self.failed = Some(EnvError::Backend(format!(
+                "{} with {:?} ran and is not among the {} launches that can; this is a fault of the simulator",
+                ran.realised.pair,
+                ran.knobs,
+                self.truths.len()
+            )));
+            self.truths[0]
+        })
     }
 }
 
@@ -147,9 +162,9 @@ fn rounded(bytes: u64) -> u64 {
 
 impl Calls for Running<'_> {
     fn next(&mut self) -> Option<Question> {
-        while !self.over && self.calls < CALLS {
+        while !self.over && self.failed.is_none() && self.calls < CALLS {
             if let Some(question) = self.env.question() {
-                self.settings = self.env.settings();
+                self.truths = self.env.truths();
                 return Some(question);
             }
             // What NCCL does not tune runs by itself.
@@ -158,11 +173,11 @@ impl Calls for Running<'_> {
         None
     }
 
-    fn choose(&mut self, knobs: &Knobs) -> usize {
-        let Some(question) = self.env.question() else { return 0 };
+    fn choose(&mut self, knobs: &Knobs) -> Pick {
+        let question = self.env.question().expect("knobs are chosen for a call that was asked about");
         let query = question.query();
         let (mask, own) = (&question.gated.mask, query.own());
-        let Some(pair) = question.gated.own else { return 0 };
+        let pair = question.gated.own.expect("a tuner is asked only where NCCL tunes");
         let mut wish = Choice::of(knobs, pair);
         if !mask.allows(Head::Threads, wish.index(Head::Threads)) {
             // They are the job's by now.
@@ -170,11 +185,11 @@ impl Calls for Running<'_> {
         }
         let legal = mask.refuses(&wish).is_none();
         self.said = if legal { *knobs } else { own };
-        pack(&if legal { wish } else { Choice::of(&own, pair) })
+        Pick { choice: pack(&if legal { wish } else { Choice::of(&own, pair) }), legal }
     }
 
     fn fastest(&mut self) -> usize {
-        self.choose(&self.best().knobs)
+        self.choose(&self.best().knobs).choice
     }
 
     fn attempt(&mut self, knobs: &Knobs) -> Option<Trial> {
@@ -189,11 +204,10 @@ impl Calls for Running<'_> {
         let (collective, bytes) = (question.call.collective, rounded(question.call.bytes));
         let place = Place { cluster, nodes: question.nodes, collective, bytes };
         self.calls += 1;
-        let (own, best) = (self.settings[0], self.best());
+        let (own, best) = (self.truths[0], self.best());
         let report = self.step(unpack(choice));
-        let ran = report.and_then(|report| report.ran).map_or(own.knobs, |ran| ran.knobs);
         // Judged without the queues that own channels have filled, as everything else is.
-        let ran = self.settings.iter().find(|setting| setting.knobs == ran).copied().unwrap_or(own);
+        let ran = report.and_then(|report| report.ran).map_or(own, |ran| self.truth(&ran));
         let tier = report.map_or(0, |report| report.tier);
         let cell = self.cells.at(place, tier, held_out);
         let known = &mut self.cells.all[cell];

@@ -22,10 +22,12 @@ pub struct Tally {
 /// What it did in one cell.
 #[derive(Debug, Clone, Default)]
 pub struct CellTally {
-    /// With feedback.
+    /// With feedback: the means of worlds.
     pub judged: Logs,
     /// Without.
     pub held: Logs,
+    /// Judged calls.
+    pub calls: u32,
     /// Judged calls that were left to NCCL.
     pub left: u32,
     /// Judged calls with an estimate.
@@ -36,11 +38,11 @@ pub struct CellTally {
     pub ran: Vec<u32>,
 }
 
-/// Sums of ratios of true times.
+/// Sums of ratios of true times: of calls within a world, of the means of worlds in a tally.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Logs {
-    /// Calls.
-    pub calls: f64,
+    /// Calls, or worlds.
+    pub count: f64,
     /// Σ ln(NCCL's own ÷ what ran).
     pub gain: f64,
     /// Σ ln(what ran ÷ fastest).
@@ -62,15 +64,24 @@ impl Logs {
     /// Counts as many calls that took the same.
     pub fn add(&mut self, calls: f64, outcome: [f64; 3]) {
         let [own, ran, best] = outcome;
-        self.calls += calls;
+        self.count += calls;
         self.gain += calls * (own - ran);
         self.loss += calls * (ran - best);
     }
 
+    /// Counts the mean over the calls of a world, so that every world weighs the same; nothing where it has no
+    /// call.
+    pub fn add_world(&mut self, calls: Logs) {
+        if calls.count > 0.0 {
+            let (gain, loss) = (calls.gain / calls.count, calls.loss / calls.count);
+            *self = self.and(Logs { count: 1.0, gain, loss });
+        }
+    }
+
     /// Both together.
     pub fn and(self, other: Logs) -> Logs {
-        let (calls, gain, loss) = (self.calls + other.calls, self.gain + other.gain, self.loss + other.loss);
-        Logs { calls, gain, loss }
+        let (count, gain, loss) = (self.count + other.count, self.gain + other.gain, self.loss + other.loss);
+        Logs { count, gain, loss }
     }
 }
 
@@ -93,12 +104,14 @@ pub struct Judge<'a> {
     own: f64,
     logs: [Option<f64>; MARKS.len()],
     held: bool,
+    /// Of this episode, by cell.
+    cells: Vec<Logs>,
 }
 
 impl<'a> Judge<'a> {
     /// A judge of an episode; `held` where the tuner is told nothing.
     pub fn new(tally: &'a mut Tally, held: bool) -> Self {
-        Judge { tally, calls: 0, spent: 0.0, own: 0.0, logs: [None; MARKS.len()], held }
+        Judge { tally, calls: 0, spent: 0.0, own: 0.0, logs: [None; MARKS.len()], held, cells: Vec::new() }
     }
 
     /// Counts a call before which trials took `tried` µs. An estimate is ln µs and a spread.
@@ -113,12 +126,15 @@ impl<'a> Judge<'a> {
             return;
         }
         let logs = [outcome.own.log, outcome.truth.log, outcome.best.log];
-        let cell = self.tally.cell(outcome.cell);
+        if self.cells.len() <= outcome.cell {
+            self.cells.resize(outcome.cell + 1, Logs::default());
+        }
+        self.cells[outcome.cell].add(1.0, logs);
         if self.held {
-            cell.held.add(1.0, logs);
             return;
         }
-        cell.judged.add(1.0, logs);
+        let cell = self.tally.cell(outcome.cell);
+        cell.calls += 1;
         cell.left += u32::from(left);
         if let Some((expected, spread)) = estimate {
             cell.estimated += 1;
@@ -130,8 +146,12 @@ impl<'a> Judge<'a> {
         cell.ran[outcome.ran] += 1;
     }
 
-    /// The episode is over.
+    /// The episode is over. No cell comes up in two episodes of a world.
     pub fn finish(self, tier: u8, held_out: bool) {
+        for (at, calls) in self.cells.into_iter().enumerate().filter(|(_, calls)| calls.count > 0.0) {
+            let cell = self.tally.cell(at);
+            if self.held { cell.held.add_world(calls) } else { cell.judged.add_world(calls) }
+        }
         if !self.held {
             self.tally.episodes.push(EpisodeTally { tier, held_out, logs: self.logs });
         }

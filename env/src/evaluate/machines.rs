@@ -4,9 +4,12 @@ use std::sync::Arc;
 
 use crate::cluster::{Cluster, ClusterError};
 
-/// Clusters that no curriculum contains, reported apart.
+/// Clusters of the default set that no curriculum contains, reported apart.
 pub const HELD_OUT: [&str; 6] =
     ["dgx2_v100", "aws_p5en", "hgx_b200", "ib400g_1gpu", "a100_8_tcp100g", "tcp10g_1gpu"];
+/// Machines of a published comparison (AutoCCL). No curriculum contains them; they are judged only where they
+/// are named, and reported apart.
+pub const TESTBEDS: [&str; 2] = ["a40_8_nvlink", "a40_8_pcie"];
 /// Node counts that are asked for, where a cluster has graphs for them.
 pub const NODES: [u32; 3] = [1, 2, 8];
 
@@ -26,7 +29,7 @@ pub struct Machine {
 impl Machine {
     /// A cluster on this many nodes; none where NCCL could make no communicator there.
     pub fn new(cluster: &Arc<Cluster>, nodes: u32) -> Option<Self> {
-        let held_out = HELD_OUT.contains(&cluster.name.as_str());
+        let held_out = is_held_out(cluster);
         cluster.hosts(nodes, cluster.gpus_per_node).then(|| Machine {
             cluster: Arc::clone(cluster),
             nodes,
@@ -35,21 +38,41 @@ impl Machine {
         })
     }
 
-    /// These clusters (all that come with the program where none is named) on these node counts, as far as
-    /// they are of these tiers.
+    /// These clusters (where none is named, all that come with the program but the testbeds) on these node
+    /// counts, as far as they are of these tiers. What is named twice counts once.
     pub fn list(clusters: &[String], nodes: &[u32], tiers: &[u8]) -> Result<Vec<Machine>, ClusterError> {
-        let clusters: Vec<_> = match clusters {
-            [] => Cluster::names().map(Cluster::load).collect::<Result<_, _>>()?,
+        let clusters: Vec<Cluster> = match clusters {
+            [] => default_names().map(Cluster::load).collect::<Result<_, _>>()?,
             named => named.iter().map(|name| Cluster::load(name)).collect::<Result<_, _>>()?,
         };
-        let clusters: Vec<_> = clusters.into_iter().map(Arc::new).collect();
+        let clusters: Vec<_> = once(&clusters).cloned().map(Arc::new).collect();
+        let nodes: Vec<u32> = once(nodes).copied().collect();
         let machines = clusters.iter().flat_map(|c| nodes.iter().filter_map(|&nodes| Machine::new(c, nodes)));
         Ok(machines.filter(|machine| tiers.contains(&machine.tier)).collect())
     }
 }
 
+fn default_names() -> impl Iterator<Item = &'static str> {
+    Cluster::names().filter(|name| !TESTBEDS.contains(name))
+}
+
+/// Each value where it comes first.
+fn once<T: PartialEq>(values: &[T]) -> impl Iterator<Item = &T> {
+    values.iter().enumerate().filter(|(at, value)| !values[..*at].contains(value)).map(|(_, value)| value)
+}
+
+/// Whether no curriculum that comes with the program contains a cluster; so it is with every file that is not
+/// one of the program's own.
+pub fn is_held_out(cluster: &Cluster) -> bool {
+    let name = cluster.name.as_str();
+    let trained = !HELD_OUT.contains(&name) && !TESTBEDS.contains(&name);
+    !(trained && Cluster::load(name).is_ok_and(|known| known == *cluster))
+}
+
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
     use crate::curriculum::Curriculum;
 
@@ -57,12 +80,42 @@ mod tests {
     fn every_tier_has_machines_and_what_is_held_out_is_in_no_curriculum() {
         let machines = Machine::list(&[], &NODES, &[1, 2, 3, 4]).unwrap();
         assert!((1..=4).all(|tier| machines.iter().any(|m| m.tier == tier && !m.held_out)));
-        let held_out: std::collections::BTreeSet<_> =
+        let held_out: BTreeSet<_> =
             machines.iter().filter(|m| m.held_out).map(|m| m.cluster.name.as_str()).collect();
         assert_eq!(held_out, HELD_OUT.into_iter().collect());
-        for stage in Curriculum::load("full").unwrap().stages {
-            assert!(stage.clusters.iter().all(|c| !HELD_OUT.contains(&c.name.as_str())), "{}", stage.name);
+    }
+
+    /// A cluster is held out exactly where no curriculum contains it, testbeds included.
+    #[test]
+    fn what_is_held_out_is_what_no_curriculum_contains() {
+        let mut trained = BTreeSet::new();
+        for curriculum in Curriculum::names() {
+            for stage in Curriculum::load(curriculum).unwrap().stages {
+                trained.extend(stage.clusters.iter().map(|cluster| cluster.name.clone()));
+            }
         }
+        for name in Cluster::names() {
+            let cluster = Cluster::load(name).unwrap();
+            assert_eq!(is_held_out(&cluster), !trained.contains(name), "{name}");
+        }
+        let default: Vec<_> = default_names().collect();
+        assert!(TESTBEDS.iter().all(|name| !default.contains(name)));
+        let named = Machine::list(&TESTBEDS.map(str::to_owned), &[1], &[1, 2, 3, 4]).unwrap();
+        assert!(named.len() == 2 && named.iter().all(|machine| machine.held_out));
+    }
+
+    #[test]
+    fn a_cluster_that_was_changed_is_held_out_whatever_it_is_called() {
+        let known = Cluster::load("dgx_a100").unwrap();
+        assert!(!is_held_out(&known));
+        assert!(is_held_out(&Cluster { description: "mine".to_owned(), ..known }));
+    }
+
+    #[test]
+    fn what_is_named_twice_counts_once() {
+        let named = ["dgx_a100", "dgx_a100"].map(str::to_owned);
+        let machines = Machine::list(&named, &[1, 2, 1], &[1, 2, 3, 4]).unwrap();
+        assert_eq!(machines.iter().map(|m| m.nodes).collect::<Vec<_>>(), [1, 2]);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Judging tuners: any set of them on the same calls, in the same worlds, with the same luck.
+//! Judging tuners: any set of them on the same calls in the same worlds; on cells with the same luck too.
 //!
 //! Whoever answers "which knobs for this call" is a `dyn Tuner` here; nothing knows how an answer comes
 //! about. What a good answer is, is defined once (`docs/evaluation.md`): true times, against NCCL's own
@@ -25,9 +25,9 @@ use gathered::Gathered;
 
 #[cfg(test)]
 mod tests;
-pub use machines::{HELD_OUT, Machine, NODES};
+pub use machines::{HELD_OUT, Machine, NODES, TESTBEDS};
 pub use report::{
-    CellFigures, CellReport, Chosen, Figures, MARKS, Place, Point, Report, TierReport, TunerReport,
+    CellFigures, CellReport, Chosen, Figures, Kind, MARKS, Place, Point, Report, TierReport, TunerReport,
 };
 
 /// What is evaluated on.
@@ -102,7 +102,8 @@ impl Evaluation<'_> {
     }
 
     fn report(&self, workload: &str, entrants: &[Entrant], gathered: &[Gathered], episodes: u64) -> Report {
-        let tuner = |(at, entrant): (usize, &Entrant)| summary::tuner(&entrant.name, at, gathered);
+        let tuner =
+            |(at, entrant): (usize, &Entrant)| summary::tuner(&entrant.name, entrant.kind, at, gathered);
         Report {
             simulated: true,
             workload: workload.to_owned(),

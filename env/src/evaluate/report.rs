@@ -37,6 +37,8 @@ pub struct Report {
 pub struct TunerReport {
     /// Its name.
     pub name: String,
+    /// What kind of player it is.
+    pub kind: Kind,
     /// By tier, without the clusters that are held out.
     pub tiers: Vec<TierReport>,
     /// The clusters that no curriculum contains; none where none of them was asked for.
@@ -45,6 +47,25 @@ pub struct TunerReport {
     pub overall: Option<Figures>,
     /// By tier, collective and size, without the clusters that are held out.
     pub curves: Vec<Point>,
+    /// The same of the clusters that are held out; for pages.
+    #[serde(skip)]
+    pub held_out_curves: Vec<Point>,
+}
+
+/// What kind of player a tuner is: a name may be a file's, and a file may be called anything.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    /// Chooses by what it is told.
+    Tuner,
+    /// NCCL itself.
+    Nccl,
+    /// Throws dice.
+    Random,
+    /// Knows every true time.
+    Oracle,
+    /// Knows the best fixed knobs.
+    Bayes,
 }
 
 /// The figures of one tier.
@@ -64,7 +85,8 @@ pub struct Figures {
     pub cells: usize,
     /// NCCL's own time over the tuner's, geometric mean over the cells.
     pub speedup: f64,
-    /// Standard deviation of that over the seeds; none with one seed.
+    /// Standard deviation of that over the seeds, on the cells that come up in all of them; none with one seed
+    /// or without such a cell.
     pub speedup_std: Option<f64>,
     /// The tuner's time over the oracle's, less 1, with feedback.
     pub regret: f64,
@@ -74,7 +96,7 @@ pub struct Figures {
     pub worst_cell: f64,
     /// Where that is.
     pub worst_at: Place,
-    /// Share of calls that were left to NCCL.
+    /// Share of calls that were left to NCCL, by the tuner or because its knobs were not legal.
     pub fallback_share: f64,
     /// Different knobs among all calls; knobs that NCCL runs alike count once.
     pub distinct_knobs: usize,
@@ -82,8 +104,10 @@ pub struct Figures {
     /// has no estimates.
     pub coverage: Option<f64>,
     /// Time over NCCL's since an episode began, after so many calls, trials included; geometric mean over
-    /// the episodes. Without the marks that no episode reached.
+    /// the episodes that reach the last of these marks. Without the marks that no episode reached.
     pub cumulative: BTreeMap<u32, f64>,
+    /// How many episodes those are.
+    pub cumulative_episodes: usize,
 }
 
 /// A cell's place.

@@ -1,4 +1,4 @@
-//! From sums to figures: geometric means over calls and worlds, then over cells.
+//! From sums to figures: geometric means over the calls of a world, then over worlds, then over cells.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,7 +7,7 @@ use dynamiccl_spec::{Choice, Collective};
 
 use super::gathered::{Cell, Gathered};
 use super::judge::{CellTally, EpisodeTally, Logs};
-use super::report::{CellFigures, CellReport, Chosen, Figures, MARKS, Point, TierReport, TunerReport};
+use super::report::{CellFigures, CellReport, Chosen, Figures, Kind, MARKS, Point, TierReport, TunerReport};
 
 /// What one tuner did in one cell, by seed.
 struct Judged<'a> {
@@ -16,7 +16,7 @@ struct Judged<'a> {
 }
 
 /// The report of the tuner at this position.
-pub fn tuner(name: &str, position: usize, gathered: &[Gathered]) -> TunerReport {
+pub fn tuner(name: &str, kind: Kind, position: usize, gathered: &[Gathered]) -> TunerReport {
     let cells: Vec<Judged<'_>> = gathered.iter().flat_map(|part| judged(part, position)).collect();
     let episodes: Vec<&EpisodeTally> = gathered
         .iter()
@@ -34,10 +34,12 @@ pub fn tuner(name: &str, position: usize, gathered: &[Gathered]) -> TunerReport 
     let tiers: BTreeSet<u8> = cells.iter().map(|judged| judged.cell.tier).collect();
     TunerReport {
         name: name.to_owned(),
+        kind,
         tiers: tiers.into_iter().filter_map(tier).collect(),
         held_out: figures(&|_, held_out| held_out),
         overall: figures(&|_, held_out| !held_out),
-        curves: curves(&cells),
+        curves: curves(&cells, false),
+        held_out_curves: curves(&cells, true),
     }
 }
 
@@ -71,7 +73,7 @@ impl Judged<'_> {
     fn over(&self, of: impl Fn(&CellTally) -> Logs, seed: Option<usize>) -> Option<Logs> {
         let seeds = self.seeds.iter().enumerate().filter(|(at, _)| seed.is_none_or(|seed| seed == *at));
         let sum = seeds.filter_map(|(_, tally)| *tally).map(of).fold(Logs::default(), Logs::and);
-        (sum.calls > 0.0).then_some(sum)
+        (sum.count > 0.0).then_some(sum)
     }
 
     fn with_feedback(&self, seed: Option<usize>) -> Option<Logs> {
@@ -107,11 +109,11 @@ impl Judged<'_> {
 
 impl Logs {
     fn mean_gain(&self) -> f64 {
-        self.gain / self.calls
+        self.gain / self.count
     }
 
     fn mean_loss(&self) -> f64 {
-        self.loss / self.calls
+        self.loss / self.count
     }
 }
 
@@ -138,14 +140,17 @@ fn figures(cells: &[&Judged<'_>], episodes: &[&EpisodeTally]) -> Option<Figures>
         .map(|(cell, logs)| (*cell, logs.mean_gain()))
         .reduce(|worst, other| if other.1 < worst.1 { other } else { worst })?;
     let seeds = cells.iter().map(|cell| cell.seeds.len()).max().unwrap_or(0);
+    // Seeds are compared on the same cells: jobs of one seed may meet a place that those of another do not.
+    let shared: Vec<_> =
+        cells.iter().filter(|cell| (0..seeds).all(|seed| cell.with_feedback(Some(seed)).is_some())).collect();
     let of_seed = |seed| {
-        mean(cells.iter().filter_map(|cell| cell.with_feedback(Some(seed))).map(|logs| logs.mean_gain()))
+        mean(shared.iter().filter_map(|cell| cell.with_feedback(Some(seed))).map(|logs| logs.mean_gain()))
     };
     let by_seed: Vec<f64> = (0..seeds).filter_map(of_seed).map(exp).collect();
     let sum = |of: fn(&CellTally) -> u32| {
         cells.iter().flat_map(|cell| cell.tallies()).map(|tally| f64::from(of(tally))).sum::<f64>()
     };
-    let calls: f64 = logs.iter().map(|(_, logs)| logs.calls).sum();
+    let (cumulative, cumulative_episodes) = cumulative(episodes);
     let estimated = sum(|tally| tally.estimated);
     Some(Figures {
         cells: logs.len(),
@@ -155,10 +160,11 @@ fn figures(cells: &[&Judged<'_>], episodes: &[&EpisodeTally]) -> Option<Figures>
         regret_hold: exp(mean(cells.iter().filter_map(|cell| cell.held()).map(|l| l.mean_loss()))?) - 1.0,
         worst_cell: exp(least),
         worst_at: worst.cell.place.clone(),
-        fallback_share: sum(|tally| tally.left) / calls,
+        fallback_share: sum(|tally| tally.left) / sum(|tally| tally.calls),
         distinct_knobs: distinct(cells),
         coverage: (estimated > 0.0).then(|| sum(|tally| tally.covered) / estimated),
-        cumulative: cumulative(episodes),
+        cumulative,
+        cumulative_episodes,
     })
 }
 
@@ -183,14 +189,21 @@ fn distinct(cells: &[&Judged<'_>]) -> usize {
     seen.len()
 }
 
-fn cumulative(episodes: &[&EpisodeTally]) -> BTreeMap<u32, f64> {
-    let at = |mark: usize| mean(episodes.iter().filter_map(|episode| episode.logs[mark]));
-    MARKS.into_iter().enumerate().filter_map(|(at_mark, calls)| Some((calls, exp(at(at_mark)?)))).collect()
+/// The time since the beginning at each mark, and of how many episodes: those that reach the last mark that any
+/// of them reaches, so that all marks are about the same jobs.
+fn cumulative(episodes: &[&EpisodeTally]) -> (BTreeMap<u32, f64>, usize) {
+    let reached = |mark: usize| episodes.iter().filter(move |episode| episode.logs[mark].is_some());
+    let Some(last) = (0..MARKS.len()).rev().find(|&mark| reached(mark).next().is_some()) else {
+        return (BTreeMap::new(), 0);
+    };
+    let at = |mark: usize| mean(reached(last).filter_map(|episode| episode.logs[mark]));
+    let marks = (0..=last).filter_map(|mark| Some((MARKS[mark], exp(at(mark)?))));
+    (marks.collect(), reached(last).count())
 }
 
-fn curves(cells: &[Judged<'_>]) -> Vec<Point> {
+fn curves(cells: &[Judged<'_>], held_out: bool) -> Vec<Point> {
     let mut points: BTreeMap<(u8, usize, u64), (f64, f64, f64)> = BTreeMap::new();
-    for judged in cells.iter().filter(|judged| !judged.cell.held_out) {
+    for judged in cells.iter().filter(|judged| judged.cell.held_out == held_out) {
         let Some(logs) = judged.with_feedback(None) else { continue };
         let Cell { tier, place, .. } = judged.cell;
         let point = points.entry((*tier, place.collective.id(), place.bytes)).or_default();

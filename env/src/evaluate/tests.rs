@@ -6,15 +6,20 @@ use std::sync::Arc;
 use dynamiccl_spec::features::{CallContext, Encoder, PastCall};
 use dynamiccl_spec::math::ln;
 use dynamiccl_spec::{
-    Algorithm, ChannelChoice, Choice, Collective, CostTable, Decision, Gates, JobContext, Knobs, Measure,
-    Measured, Pair, Protocol, Query, Reason, Tuner,
+    Algorithm, ChannelChoice, Choice, Collective, CostTable, Decision, Gates, Head, JobContext, Knobs,
+    Measure, Measured, Pair, Protocol, Query, Reason, Tuner,
 };
 
-use super::calls::{Calls, Outcome, Timed, Trial, play};
+use rand::RngExt;
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::SeedableRng;
+
+use super::calls::{Calls, Outcome, Pick, Timed, Trial, play};
 use super::gathered::{Cell, Gathered};
 use super::judge::{CellTally, EpisodeTally, Judge, Logs, Tally, WARM_UP};
 use super::*;
 use crate::cluster::Cluster;
+use crate::curriculum::Dynamics;
 use crate::nccl::Realised;
 use crate::question::Question;
 
@@ -133,6 +138,52 @@ fn jobs_are_judged_by_the_same_yardstick() {
     assert!(judged(&[Entrant::bayes()]).unwrap_err().to_string().contains("leave it out"));
 }
 
+/// Draws every knob from what is legal, threads too.
+struct Dice(ChaCha8Rng);
+
+impl Tuner for Dice {
+    fn name(&self) -> &str {
+        "dice"
+    }
+
+    fn decide(&mut self, query: &Query<'_>, _: &mut Measure<'_>) -> Decision {
+        let mut choice = Choice::default();
+        for &head in Head::ALL {
+            let legal: Vec<usize> = query.gated.mask.indices(head).collect();
+            choice.0[head as usize] = legal[self.0.random_range(0..legal.len())] as u8;
+        }
+        Decision::chosen(query, choice.knobs().unwrap())
+    }
+}
+
+/// In weather that never changes all tuners meet the same calls, so what each has gained and what it has left
+/// are together what the oracle gains, whatever threads a tuner has bound itself to.
+#[test]
+fn in_steady_weather_what_a_tuner_gains_and_leaves_is_what_the_oracle_gains() {
+    let constants = Arc::new(ConstantsFile::full());
+    let evaluation = Evaluation { seed: 7, seeds: 1, worlds: 3, threads: 1, constants: &constants };
+    let mut stage = (*crate::curriculum::Curriculum::load("smoke").unwrap().stages[0]).clone();
+    let still =
+        Dynamics { load: 0.0, jitter: 0.0, drift: 0.0, stragglers: 0.0, faults: 0.0, congestion: 0.3 };
+    stage.file.dynamics = still;
+    stage.replay.clear();
+    let stage = Arc::new(stage);
+    let make = || SimEnv::new(Arc::clone(&stage), Arc::clone(&constants));
+    let dice = Entrant::tuner("dice", |seed| Box::new(Dice(ChaCha8Rng::seed_from_u64(seed))));
+    let entrants = [Entrant::oracle(), dice, wants("nccl", Knobs::OWN)];
+    let step = || Ok::<(), EnvError>(());
+    let report = evaluation.jobs("smoke", make, &[0, 1, 2, 3, 4], &entrants, step).unwrap();
+    let figures: Vec<&Figures> = report.tuners.iter().map(|tuner| tuner.verdict().unwrap()).collect();
+    assert!(figures[0].regret == 0.0 && figures[1].regret > 0.05 && figures[1].distinct_knobs > 3);
+    for cell in &report.cells {
+        let [oracle, dice, nccl] = [0, 1, 2].map(|at| cell.tuners[at].as_ref());
+        for figures in [dice, nccl].into_iter().flatten() {
+            let ceiling = figures.speedup * (1.0 + figures.regret);
+            assert!((ceiling / oracle.unwrap().speedup - 1.0).abs() < 1e-9, "{cell:?}");
+        }
+    }
+}
+
 fn timed(micros: f64) -> Timed {
     Timed { micros, log: ln(micros) }
 }
@@ -162,9 +213,10 @@ impl Calls for Script {
         (self.left > 0).then(|| self.question.clone())
     }
 
-    fn choose(&mut self, knobs: &Knobs) -> usize {
-        self.chosen.push(*knobs);
-        knobs.channels.requested().unwrap_or(0) as usize
+    fn choose(&mut self, knobs: &Knobs) -> Pick {
+        let legal = knobs.pair.is_some_and(|pair| self.question.call.table.get(pair).is_some());
+        self.chosen.push(if legal { *knobs } else { Knobs::OWN });
+        Pick { choice: if legal { knobs.channels.requested().unwrap_or(0) as usize } else { 0 }, legal }
     }
 
     fn fastest(&mut self) -> usize {
@@ -200,6 +252,7 @@ impl Calls for Script {
 #[derive(Default)]
 struct Curious {
     asked: u32,
+    tried: Option<f64>,
     told: Vec<Measured>,
 }
 
@@ -211,7 +264,7 @@ impl Tuner for Curious {
     fn decide(&mut self, query: &Query<'_>, measure: &mut Measure<'_>) -> Decision {
         if self.asked == 0 {
             assert_eq!(measure(&Knobs::OWN), None);
-            let _ = measure(&ring(4));
+            self.tried = measure(&ring(4));
         }
         self.asked += 1;
         let mut micros = CostTable::default();
@@ -243,7 +296,7 @@ fn report_of(tallies: Vec<Tally>) -> TunerReport {
         choices: (0..9).map(choice).collect(),
     };
     let cells = vec![cell(Collective::AllReduce), cell(Collective::AllGather)];
-    summary::tuner("made_up", 0, &[Gathered { cells, players: vec![tallies] }])
+    summary::tuner("made_up", Kind::Tuner, 0, &[Gathered { cells, players: vec![tallies] }])
 }
 
 #[test]
@@ -276,25 +329,78 @@ fn an_episode_worked_out_by_hand() {
     }
 }
 
+/// Whoever is held is told nothing of the job's calls; what it measures itself is its own business.
 #[test]
-fn who_is_held_learns_nothing_and_may_not_try() {
+fn who_is_held_learns_nothing_of_the_calls_but_may_try() {
     let mut tally = Tally::default();
     let mut curious = Curious::default();
     let mut judge = Judge::new(&mut tally, true);
     play(&mut Script::new(60), &mut curious, true, &mut judge);
     judge.finish(2, false);
     assert!(curious.told.is_empty() && tally.episodes.is_empty());
-    let calls: f64 = tally.cells.iter().map(|cell| cell.held.calls).sum();
-    assert_eq!(calls, f64::from(60 - WARM_UP));
-    assert!(tally.cells.iter().all(|cell| cell.judged.calls == 0.0));
+    assert_eq!(curious.tried, Some(7.0));
+    // Both cells came up after the warm-up, in one world, and are only held ones.
+    assert!(tally.cells.iter().all(|cell| cell.held.count == 1.0 && cell.judged.count == 0.0));
+    assert_eq!(tally.cells.len(), 2);
+}
+
+#[test]
+fn knobs_that_are_not_legal_are_left_to_nccl() {
+    let mut tally = Tally::default();
+    let mut judge = Judge::new(&mut tally, false);
+    let missing = Knobs::with_pair(Pair::new(Algorithm::Tree, Protocol::LL), ChannelChoice::OWN);
+    play(&mut Script::new(60), &mut Wants(missing), false, &mut judge);
+    judge.finish(2, false);
+    let judged: Vec<_> = tally.cells.iter().map(|cell| (cell.calls, cell.left)).collect();
+    assert_eq!(judged, [((60 - WARM_UP) / 2, (60 - WARM_UP) / 2); 2]);
+}
+
+/// A long job and a short one in the same place: each world weighs the same, whatever its calls.
+#[test]
+fn worlds_weigh_the_same() {
+    let mut tally = Tally::default();
+    for (calls, knobs) in [(WARM_UP + 200, ring(8)), (WARM_UP + 2, ring(1))] {
+        let mut judge = Judge::new(&mut tally, false);
+        play(&mut Script::new(calls), &mut Wants(knobs), false, &mut judge);
+        judge.finish(2, false);
+        let mut held = Judge::new(&mut tally, true);
+        play(&mut Script::new(calls), &mut Wants(knobs), true, &mut held);
+        held.finish(2, false);
+    }
+    let figures = report_of(vec![tally]).overall.unwrap();
+    // Twice as fast in one world and half as fast in the other.
+    assert!((figures.speedup - 1.0).abs() < 1e-12, "{}", figures.speedup);
+    assert!((figures.regret - 3.0).abs() < 1e-12 && (figures.regret_hold - 3.0).abs() < 1e-12);
+    // Only the first reaches call 200, so only it counts at 50.
+    assert_eq!(figures.cumulative_episodes, 1);
+    assert!(figures.cumulative.values().all(|ratio| (ratio - 0.5).abs() < 1e-12));
+    assert_eq!(figures.cumulative.keys().copied().collect::<Vec<_>>(), [50, 200]);
+}
+
+#[test]
+fn seeds_that_share_no_cell_have_no_deviation() {
+    let cell = |gain: f64| CellTally {
+        judged: Logs { count: 1.0, gain: ln(gain), loss: 0.0 },
+        held: Logs { count: 1.0, ..Logs::default() },
+        ..CellTally::default()
+    };
+    let empty = CellTally::default;
+    let first = Tally { cells: vec![cell(2.0), empty()], episodes: Vec::new() };
+    let second = Tally { cells: vec![empty(), cell(8.0)], episodes: Vec::new() };
+    let figures = report_of(vec![first.clone(), second]).overall.unwrap();
+    assert_eq!((figures.cells, figures.speedup_std), (2, None));
+    // With one that both have, it is over that one alone.
+    let both = Tally { cells: vec![cell(2.0), cell(8.0)], episodes: Vec::new() };
+    assert_eq!(report_of(vec![first, both]).overall.unwrap().speedup_std, Some(0.0));
 }
 
 /// Two seeds, two cells: speed-ups 2 and 8 with the first, 4 and 4 with the second.
 #[test]
 fn figures_over_cells_and_seeds_worked_out_by_hand() {
     let cell = |gain: f64, loss: f64, ran: Vec<u32>| CellTally {
-        judged: Logs { calls: 4.0, gain: 4.0 * ln(gain), loss: 4.0 * ln(loss) },
-        held: Logs { calls: 2.0, gain: 0.0, loss: 2.0 * ln(3.0) },
+        judged: Logs { count: 4.0, gain: 4.0 * ln(gain), loss: 4.0 * ln(loss) },
+        held: Logs { count: 2.0, gain: 0.0, loss: 2.0 * ln(3.0) },
+        calls: 4,
         left: 1,
         ran,
         ..CellTally::default()
@@ -329,8 +435,8 @@ fn figures_over_cells_and_seeds_worked_out_by_hand() {
 #[test]
 fn deviation_is_over_the_seeds() {
     let cell = |gain: f64| CellTally {
-        judged: Logs { calls: 1.0, gain: ln(gain), loss: 0.0 },
-        held: Logs { calls: 1.0, ..Logs::default() },
+        judged: Logs { count: 1.0, gain: ln(gain), loss: 0.0 },
+        held: Logs { count: 1.0, ..Logs::default() },
         ..CellTally::default()
     };
     let seeds = [1.0, 2.0, 3.0].map(|gain| Tally { cells: vec![cell(gain)], episodes: Vec::new() });
@@ -344,7 +450,7 @@ fn what_several_workers_found_of_one_place_is_one_cell() {
         let place = Place { cluster: "x".to_owned(), nodes: 1, collective: Collective::Reduce, bytes: 4 };
         let fastest = ran.iter().map(|&calls| f64::from(calls)).collect();
         let cell = Cell { place, tier: 1, held_out: false, own: 0, fastest, choices };
-        let judged = Logs { calls: 1.0, gain: 1.0, loss: 2.0 };
+        let judged = Logs { count: 1.0, gain: 1.0, loss: 2.0 };
         let tally =
             Tally { cells: vec![CellTally { judged, ran, ..CellTally::default() }], episodes: Vec::new() };
         Gathered { cells: vec![cell], players: vec![vec![tally]] }
@@ -355,7 +461,7 @@ fn what_several_workers_found_of_one_place_is_one_cell() {
     let mut joined = Gathered::join(vec![part(vec![a, b], vec![5, 1]), part(vec![b], vec![3])]);
     assert_eq!((joined.cells.len(), joined.cells[0].choices.len()), (1, 2));
     let tally = &joined.players[0][0].cells[0];
-    assert_eq!((tally.ran.as_slice(), tally.judged.calls), (&[5, 4][..], 2.0));
+    assert_eq!((tally.ran.as_slice(), tally.judged.count), (&[5, 4][..], 2.0));
     assert_eq!(joined.cells[0].fastest, [5.0, 4.0]);
     joined.keep(|tier| tier != 1);
     assert!(joined.cells.is_empty() && joined.players[0][0].cells.is_empty());

@@ -28,6 +28,8 @@ pub(super) struct Rules {
     pub calls: u32,
     /// What sync mode and tau may change to; none where they stay.
     pub regime: Option<Regime>,
+    /// Whether threads can be chosen anew at every call.
+    pub free_threads: bool,
 }
 
 /// A running job.
@@ -164,17 +166,17 @@ impl Episode {
 
     /// The mask of a call, with what only a running process knows.
     fn narrowed(&self, question: &Question) -> Mask {
+        let mask = self.any_threads(question);
+        if self.threads.is_some() { mask.only(Head::Threads, 0) } else { mask }
+    }
+
+    /// The mask of a call as if the job's threads were not chosen yet.
+    pub(super) fn any_threads(&self, question: &Question) -> Mask {
         if question.gated.own.is_none() {
             return Mask::FIRST;
         }
-        let mut mask = question.gated.mask;
-        if self.threads.is_some() {
-            mask = mask.only(Head::Threads, 0);
-        }
-        if !self.job.setting.version.has_chunk_knob() {
-            mask = mask.only(Head::Chunk, 0);
-        }
-        mask
+        let mask = question.gated.mask;
+        if self.job.setting.version.has_chunk_knob() { mask } else { mask.only(Head::Chunk, 0) }
     }
 
     /// Time passes on the whole machine, and queues drain.

@@ -213,9 +213,14 @@ impl Line {
 
     /// What NCCL makes of these knobs, and its true time on these links.
     pub fn setting(&self, question: &Question, knobs: Knobs, fabric: &Fabric) -> Option<Setting> {
-        let Question { collective, bytes, .. } = *question;
-        let realised = self.simulator.communicator().realise(collective, bytes, &question.table, &knobs)?;
+        let realised = self.realised(question, &knobs)?;
         Some(self.timed(question, knobs, realised, fabric))
+    }
+
+    /// What NCCL makes of these knobs.
+    pub fn realised(&self, question: &Question, knobs: &Knobs) -> Option<Realised> {
+        let Question { collective, bytes, .. } = *question;
+        self.simulator.communicator().realise(collective, bytes, &question.table, knobs)
     }
 
     /// The true time of realised knobs on these links.

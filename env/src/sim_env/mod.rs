@@ -57,6 +57,8 @@ pub struct SimEnv {
     kept: bool,
     /// Whether nobody is told what came of a call, whatever the job says.
     untold: bool,
+    /// Whether threads can be chosen anew at every call.
+    free_threads: bool,
     rng: Option<ChaCha8Rng>,
     episode: Option<Episode>,
 }
@@ -95,7 +97,8 @@ impl SimEnv {
     fn over(jobs: Jobs, constants: Arc<ConstantsFile>, id: &str) -> Self {
         let privileged = PRIVILEGED.iter().map(|(name, low)| FeatureSpace::scalar(name, *low));
         let spaces = Arc::new(Spaces::of_knobs(id, privileged.collect()));
-        SimEnv { spaces, jobs, constants, kept: false, untold: false, rng: None, episode: None }
+        let (kept, untold, free_threads) = (false, false, false);
+        SimEnv { spaces, jobs, constants, kept, untold, free_threads, rng: None, episode: None }
     }
 
     /// The same jobs in worlds that are kept for evaluation: none of them is one that training meets.
@@ -106,6 +109,11 @@ impl SimEnv {
     /// The same jobs without feedback.
     pub fn untold(self) -> Self {
         SimEnv { untold: true, ..self }
+    }
+
+    /// The same jobs with threads that can be chosen anew at every call, as no plugin API can: for oracles.
+    pub fn free_threads(self) -> Self {
+        SimEnv { free_threads: true, ..self }
     }
 
     /// The cluster of the job, and its nodes; none before the first reset and after the last call.
@@ -136,10 +144,17 @@ impl SimEnv {
         self.episode.as_mut().map(Episode::settings).unwrap_or_default()
     }
 
+    /// Every different launch of the call that is observed now, with any number of threads whatever the job
+    /// has chosen, and its true time in the exogenous state; the first is NCCL's own. Nothing that can run is
+    /// faster than all of them. Costly: for oracles and evaluation, on request only.
+    pub fn truths(&self) -> Vec<Setting> {
+        self.episode.as_ref().map(Episode::truths).unwrap_or_default()
+    }
+
     fn begin(&mut self) -> Result<Episode, EnvError> {
         let rng = self.rng.as_mut().ok_or(EnvError::NoEpisode("the first reset needs a seed"))?;
         let backend = |error: &dyn std::fmt::Display| EnvError::Backend(error.to_string());
-        let (mut job, rules) = match &self.jobs {
+        let (mut job, mut rules) = match &self.jobs {
             Jobs::Drawn(stages) => {
                 let stage = replayed(&stages[rng.random_range(0..stages.len())], rng);
                 (Job::draw(stage, rng).map_err(|error| backend(&error))?, rules(stage))
@@ -150,6 +165,7 @@ impl SimEnv {
         if self.untold {
             job.feedback_every = None;
         }
+        rules.free_threads = self.free_threads;
         let draw = if self.kept { World::keep } else { World::draw };
         let world = draw(&self.constants, job.world);
         Episode::new(job, rules, &world, events).map_err(|error| backend(&error))
@@ -174,6 +190,7 @@ fn rules(stage: &Stage) -> Rules {
         weights: file.reward,
         calls: file.workload.calls,
         regime: Some(file.regime.clone()),
+        free_threads: false,
     }
 }
 

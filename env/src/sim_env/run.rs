@@ -37,10 +37,10 @@ impl Episode {
         pending.own?;
         let mut knobs = Choice(action.choice).knobs()?;
         // A call that a gate has decided is not the one at which threads are chosen.
-        if pending.mask.decides() {
+        if pending.mask.decides() && !self.rules.free_threads {
             self.threads.get_or_insert(knobs.threads);
         }
-        knobs.threads = self.threads.unwrap_or_default();
+        knobs.threads = self.threads.unwrap_or(knobs.threads);
         Some(knobs)
     }
 
@@ -134,7 +134,7 @@ impl Episode {
             choice,
             launched: ran.map_or(0, |ran| ran.realised.channels),
             ran: id,
-            measured,
+            measured: Some(measured),
             predicted: ran.and_then(|ran| table.get(ran.realised.pair)),
         })
     }

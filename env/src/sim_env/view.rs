@@ -1,5 +1,6 @@
 //! Looking at the next call: what a policy sees, what only a critic may, and what every setting takes.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use dynamiccl_spec::features::Encoder;
@@ -10,7 +11,7 @@ use super::PRIVILEGED;
 use super::episode::{Episode, Pending};
 use crate::gym::Observation;
 use crate::question::Question;
-use crate::sim::{Setting, knobs_in};
+use crate::sim::{Setting, knobs_in, launch};
 use crate::world::{Conditions, WeatherState};
 
 impl Episode {
@@ -91,5 +92,25 @@ impl Episode {
             settings.extend(at.setting(&pending.question, knobs, at.met()).map(stalled));
         }
         settings
+    }
+
+    /// Every different launch of the next call with any number of threads, and its true time without own
+    /// congestion; the first is NCCL's own. Each has the first of the knobs that give it.
+    pub fn truths(&self) -> Vec<Setting> {
+        let Some((pending, own)) = self.pending.as_ref().and_then(|p| Some((p, p.own?))) else {
+            return Vec::new();
+        };
+        let mask = self.any_threads(&pending.question);
+        let at = &self.lines.all[pending.line];
+        let mut known = BTreeSet::from([launch(&own.knobs, &own.realised)]);
+        let mut truths = vec![own];
+        for knobs in knobs_in(&mask).filter(|_| mask.decides()) {
+            let Some(realised) = at.realised(&pending.question, &knobs) else { continue };
+            if known.insert(launch(&knobs, &realised)) {
+                truths.push(at.timed(&pending.question, knobs, realised, at.met()));
+            }
+        }
+        truths.iter_mut().for_each(|setting| setting.micros += pending.conditions.stall);
+        truths
     }
 }

@@ -35,8 +35,10 @@ pub struct Episode {
     pub kinds: Vec<Kind>,
     /// Its calls, each by its kind.
     pub calls: Vec<Drawn>,
-    /// The luck of trials.
+    /// The luck of trials, the same in all episodes of a world.
     pub trials: Arc<[Luck]>,
+    /// Which of them the first trial has: another in each episode.
+    pub first_trial: usize,
 }
 
 /// One kind of call.
@@ -104,7 +106,7 @@ impl Episode {
             Kind { cell, truth: Truth::new(&ground.cells[cell], simulator, &fabrics, weights) }
         };
         let kinds = cells.into_iter().enumerate().map(kind).collect();
-        Episode { kinds, calls, trials: Arc::clone(trials) }
+        Episode { kinds, calls, trials: Arc::clone(trials), first_trial: number * TRIALS / EPISODES }
     }
 
     /// The truth of every cell that comes up.
@@ -142,6 +144,11 @@ impl Truth {
     /// The launch with the smallest true time of a segment; NCCL's own where none is faster.
     pub fn fastest_in(&self, segment: usize) -> usize {
         self.fastest[segment]
+    }
+
+    /// Judged calls of all segments.
+    pub fn calls(&self) -> f64 {
+        self.weights.iter().sum()
     }
 
     /// The two modes of a launch, where it has two.

@@ -119,13 +119,15 @@ impl<'a> Seat<'a> {
     }
 }
 
-/// The launch of each cell that has the least mean ln time over all judged calls.
+/// The launch of each cell that has the least mean ln time, over the judged calls of a world and then over
+/// worlds.
 fn best_fixed(ground: &Ground, episodes: &[Vec<Episode>]) -> Vec<usize> {
     let mut sums: Vec<Vec<f64>> = ground.cells.iter().map(|cell| vec![0.0; cell.launches.len()]).collect();
     for (cell, truth) in episodes.iter().flatten().flat_map(Episode::truths) {
+        let calls = truth.calls().max(1.0);
         for (times, weight) in truth.segments() {
             for (sum, time) in sums[cell].iter_mut().zip(times) {
-                *sum += weight * time.log;
+                *sum += weight / calls * time.log;
             }
         }
     }

@@ -7,8 +7,8 @@ use dynamiccl_spec::{Choice, Collective, Head, Knobs, Tuner};
 
 use super::episode::{Drawn, Episode, segment};
 use super::options::{Ground, Options};
-use crate::evaluate::calls::{Calls, Outcome, Trial};
-use crate::evaluate::judge::{Judge, Tally};
+use crate::evaluate::calls::{Calls, Outcome, Pick, Trial};
+use crate::evaluate::judge::{Judge, Logs, Tally};
 use crate::memory::{Finished, Memory};
 use crate::question::Question;
 use crate::trigger::Key;
@@ -44,7 +44,7 @@ impl<'a> Table<'a> {
             asked: Choice::default(),
             said: Knobs::OWN,
             last: [None; Collective::ALL.len()],
-            trials: 0,
+            trials: episode.first_trial,
         }
     }
 
@@ -56,16 +56,17 @@ impl<'a> Table<'a> {
         }
     }
 
-    /// What a tuner chooses for each kind that is told nothing: each time as if the job had just begun, but
-    /// with the threads of the first.
+    /// What a tuner chooses for each kind that is told nothing of the job's calls: each time as if the job had
+    /// just begun, but with the threads of the first. It may measure before it chooses, as before any call.
     pub fn hold(&mut self, tuner: &mut dyn Tuner) -> Vec<usize> {
-        self.threads = None;
+        (self.threads, self.at, self.trials) = (None, 0, self.episode.first_trial);
         let kinds = self.episode.kinds.len();
         let decided = |kind: usize| {
             let question = self.question(kind, PastCall::default());
             tuner.begin();
-            let decision = tuner.decide(&question.query(), &mut |_| None);
-            self.choose_for(kind, &decision.knobs)
+            let mut measure = |knobs: &Knobs| Some(self.attempt_for(kind, knobs)?.measured);
+            let decision = tuner.decide(&question.query(), &mut measure);
+            self.choose_for(kind, &decision.knobs).choice
         };
         (0..kinds).map(decided).collect()
     }
@@ -74,10 +75,11 @@ impl<'a> Table<'a> {
     pub fn judge_held(&self, tally: &mut Tally, launch: impl Fn(usize, usize) -> usize) {
         for (kind, of_kind) in self.episode.kinds.iter().enumerate() {
             let (own, ran) = (self.ground.cells[of_kind.cell].own, launch(kind, of_kind.cell));
-            let held = &mut tally.cell(of_kind.cell).held;
+            let mut held = Logs::default();
             for ((times, weight), (best, _)) in of_kind.truth.segments().zip(of_kind.truth.fastest()) {
                 held.add(weight, [own, ran, best].map(|launch| times[launch].log));
             }
+            tally.cell(of_kind.cell).held.add_world(held);
         }
     }
 
@@ -85,10 +87,11 @@ impl<'a> Table<'a> {
     pub fn judge_fastest_held(&self, tally: &mut Tally) {
         for (cell, truth) in self.episode.truths() {
             let own = self.ground.cells[cell].own;
-            let held = &mut tally.cell(cell).held;
+            let mut held = Logs::default();
             for ((times, weight), (best, _)) in truth.segments().zip(truth.fastest()) {
                 held.add(weight, [own, best, best].map(|launch| times[launch].log));
             }
+            tally.cell(cell).held.add_world(held);
         }
     }
 
@@ -108,9 +111,9 @@ impl<'a> Table<'a> {
         Question { communicator: 0, ranks, nodes, encoder, call, gated, past }
     }
 
-    fn choose_for(&mut self, kind: usize, knobs: &Knobs) -> usize {
+    fn choose_for(&mut self, kind: usize, knobs: &Knobs) -> Pick {
         let options = self.options(kind);
-        let Some(own) = options.asked.gated.own else { return options.own };
+        let Some(own) = options.asked.gated.own else { return Pick { choice: options.own, legal: false } };
         let mut choice = Choice::of(knobs, own);
         let threads = *self.threads.get_or_insert(choice.0[Head::Threads as usize]);
         choice.0[Head::Threads as usize] = threads;
@@ -119,7 +122,21 @@ impl<'a> Table<'a> {
             Some(_) => (choice, *knobs),
             None => (options.launches[options.own].choice, Knobs { pair: Some(own), ..Knobs::OWN }),
         };
-        launch.unwrap_or(options.own)
+        Pick { choice: launch.unwrap_or(options.own), legal: launch.is_some() }
+    }
+
+    fn attempt_for(&mut self, kind: usize, knobs: &Knobs) -> Option<Trial> {
+        let options = self.options(kind);
+        let mut choice = Choice::of(knobs, options.asked.gated.own?);
+        if let Some(threads) = self.threads {
+            choice.0[Head::Threads as usize] = threads;
+        }
+        let launch = options.launch(&choice)?;
+        let truth = &self.episode.kinds[kind].truth;
+        let micros = truth.time(segment(self.at), launch).micros;
+        let luck = self.episode.trials[self.trials % self.episode.trials.len()];
+        self.trials += 1;
+        Some(Trial { measured: luck.apply(micros, truth.modes(launch)), micros })
     }
 }
 
@@ -132,8 +149,9 @@ impl Calls for Table<'_> {
         Some(self.question(kind, PastCall { since_kind, ..self.memory.past }))
     }
 
-    fn choose(&mut self, knobs: &Knobs) -> usize {
-        self.drawn().map_or(0, |drawn| self.choose_for(drawn.kind, knobs))
+    fn choose(&mut self, knobs: &Knobs) -> Pick {
+        let drawn = self.drawn().expect("knobs are chosen for a call that was asked about");
+        self.choose_for(drawn.kind, knobs)
     }
 
     fn fastest(&mut self) -> usize {
@@ -141,18 +159,7 @@ impl Calls for Table<'_> {
     }
 
     fn attempt(&mut self, knobs: &Knobs) -> Option<Trial> {
-        let kind = self.drawn()?.kind;
-        let options = self.options(kind);
-        let mut choice = Choice::of(knobs, options.asked.gated.own?);
-        if let Some(threads) = self.threads {
-            choice.0[Head::Threads as usize] = threads;
-        }
-        let launch = options.launch(&choice)?;
-        let truth = &self.episode.kinds[kind].truth;
-        let micros = truth.time(segment(self.at), launch).micros;
-        let luck = self.episode.trials[self.trials % self.episode.trials.len()];
-        self.trials += 1;
-        Some(Trial { measured: luck.apply(micros, truth.modes(launch)), micros })
+        self.attempt_for(self.drawn()?.kind, knobs)
     }
 
     fn run(&mut self, choice: usize) -> Outcome {
@@ -168,7 +175,7 @@ impl Calls for Table<'_> {
             choice: Some(self.asked),
             launched: launch.realised.channels,
             ran: launch.ran,
-            measured,
+            measured: Some(measured),
             predicted: launch.predicted,
         });
         self.at += 1;

@@ -61,22 +61,23 @@ fn threads_are_chosen_once_and_stay() {
     assert_eq!(first.gated.mask.count(Head::Threads), 5);
     assert_eq!(first.past.choice, None);
     let wish = Knobs { threads: ThreadChoice::of(128).unwrap(), ..first.query().own() };
-    let choice = table.choose(&wish);
+    let choice = table.choose(&wish).choice;
     let ran = table.run(choice);
     let second = table.next().unwrap();
     assert_eq!(second.gated.mask.count(Head::Threads), 1);
     assert_eq!(second.past.choice.map(|choice| choice.index(Head::Threads)), Some(2));
     assert!(second.past.feedback.is_some() && ran.told);
     let own = second.query().own();
-    let choice = table.choose(&own);
+    let choice = table.choose(&own).choice;
     assert_eq!(table.run(choice).knobs, own);
     // What cannot run is NCCL's own.
     let third = table.next().unwrap();
     assert_eq!(third.past.choice.map(|choice| choice.index(Head::Threads)), Some(2));
     let missing = Knobs::with_pair(Pair::new(Algorithm::Nvls, Protocol::Simple), ChannelChoice::OWN);
     assert_eq!(table.attempt(&missing), None);
-    let choice = table.choose(&missing);
-    assert_eq!(table.run(choice).knobs, third.query().own());
+    let picked = table.choose(&missing);
+    assert!(!picked.legal);
+    assert_eq!(table.run(picked.choice).knobs, third.query().own());
 }
 
 #[test]
@@ -88,7 +89,7 @@ fn trials_are_as_noisy_as_calls_and_leave_no_trace() {
         let question = table.next().unwrap();
         let own = question.query().own();
         let measured: Vec<f64> = (0..trials).map(|_| table.attempt(&own).unwrap().measured).collect();
-        let choice = table.choose(&own);
+        let choice = table.choose(&own).choice;
         (measured, table.run(choice))
     };
     let (measured, after) = outcome(50);
@@ -96,4 +97,41 @@ fn trials_are_as_noisy_as_calls_and_leave_no_trace() {
     let mean = measured.iter().sum::<f64>() / 50.0;
     assert!((mean / after.truth.micros - 1.0).abs() < 0.3, "{mean} {after:?}");
     assert_eq!(outcome(0).1, after);
+}
+
+#[test]
+fn every_episode_begins_with_other_luck_for_its_trials() {
+    let (_, episodes) = episodes();
+    let first: Vec<_> = episodes.iter().map(|episode| episode.trials[episode.first_trial]).collect();
+    assert!(first.iter().enumerate().all(|(at, luck)| !first[..at].contains(luck)), "{first:?}");
+}
+
+/// Asks for the time of every pair and takes the best, without any feedback.
+struct Tries;
+
+impl Tuner for Tries {
+    fn name(&self) -> &str {
+        "tries"
+    }
+
+    fn decide(
+        &mut self,
+        query: &dynamiccl_spec::Query<'_>,
+        measure: &mut dynamiccl_spec::Measure<'_>,
+    ) -> dynamiccl_spec::Decision {
+        let pairs = query.gated.mask.indices(Head::Pair).filter_map(Pair::from_index);
+        let tried = pairs.map(|pair| Knobs { pair: Some(pair), ..query.own() });
+        let timed = tried.map(|knobs| (measure(&knobs).unwrap(), knobs));
+        let best = timed.min_by(|a, b| a.0.total_cmp(&b.0)).unwrap();
+        dynamiccl_spec::Decision::chosen(query, best.1)
+    }
+}
+
+#[test]
+fn who_is_held_may_measure_before_it_chooses() {
+    let (ground, episodes) = episodes();
+    let mut memory = Memory::new(1, Some(1));
+    let decided = Table::new(&ground, &episodes[0], &mut memory).hold(&mut Tries);
+    let own: Vec<_> = episodes[0].kinds.iter().map(|kind| ground.cells[kind.cell].own).collect();
+    assert!(decided != own && decided.iter().zip(&own).any(|(ran, own)| ran == own), "{decided:?}");
 }
