@@ -35,10 +35,10 @@ pub struct TuneArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub nodes: u32,
     /// Collective: broadcast, reduce, allgather, reducescatter or allreduce [default: all]
-    #[arg(long, value_name = "K", value_parser = tuned_collective, requires = "bytes")]
+    #[arg(long, value_name = "K", value_parser = tuned_collective)]
     pub collective: Option<Collective>,
     /// Size as nccl-tests counts it, for instance 64K or 1M [default: 1 KiB to 1 GiB in powers of 4]
-    #[arg(long, value_name = "B", requires = "collective")]
+    #[arg(long, value_name = "B")]
     pub bytes: Option<Bytes>,
     /// What is searched [default: tuccl for mraco, which was made for it; own for the others]
     #[arg(long, value_name = "SPACE", value_enum)]
@@ -62,7 +62,7 @@ pub struct TuneArgs {
     #[arg(long, requires = "out")]
     pub resume: bool,
     /// Write the true time of every setting of the one call, as JSON
-    #[arg(long, value_name = "FILE", requires = "collective")]
+    #[arg(long, value_name = "FILE", requires_all = ["collective", "bytes"])]
     pub surface: Option<PathBuf>,
     /// Constants of the performance model
     #[command(flatten)]

@@ -46,15 +46,15 @@ pub fn run(args: &TuneArgs, session: &Session) -> Result<Ending> {
     let progress = session.progress("tune", plan.cells.len() as u64);
     let (found, interrupted) = plan.search(session.seed, &|calls| progress.advance(calls))?;
     drop(progress);
+    if let Some(interrupted) = interrupted {
+        if let Some(saved) = &plan.saved {
+            let left = plan.cells.len() - found.calls.iter().filter(|call| call.complete).count();
+            saved.write_part(&plan.about, session, &found.calls, left)?;
+        }
+        return Err(interrupted.into());
+    }
     if let Some(saved) = &plan.saved {
         saved.write(&plan.about, session.seed, &found.calls)?;
-        if interrupted.is_some() {
-            let left = plan.cells.len() - found.calls.iter().filter(|call| call.complete).count();
-            session.output.note(format_args!("{left} calls are left; --resume goes on with them"));
-        }
-    }
-    if let Some(interrupted) = interrupted {
-        return Err(interrupted.into());
     }
     let report = Report::new(plan.about, found.calls, found.search_us, found.searched);
     session.report("tune", &report)?;
@@ -88,13 +88,7 @@ impl<'a> Plan<'a> {
     fn new(args: &'a TuneArgs, seed: u64) -> Result<Self> {
         let noise = args.noise;
         ensure!((0.0..=1.0).contains(&noise), "--noise {noise}: give a spread from 0 (exact) to 1");
-        let cells = match args.collective.zip(args.bytes) {
-            Some((collective, Bytes(bytes))) => {
-                ensure!(bytes > 0, "--bytes 0: there is nothing to send");
-                vec![(collective, bytes)]
-            }
-            None => Collective::TUNED.into_iter().flat_map(all_sizes).collect(),
-        };
+        let cells = cells(args)?;
         let cluster = machine::load(&args.machine)?;
         let options = CommOptions { ranks_per_node: args.ranks_per_node, ..CommOptions::default() };
         let constants = ConstantsFile::load(&args.constants.constants)?;
@@ -106,7 +100,7 @@ impl<'a> Plan<'a> {
         let asking = Asking::new(&cluster, args.nodes, &options, Shown::NOTHING)?;
         let expects = args.method == Method::Bayes;
         let elsewhere = (0..if expects { WORLDS } else { 0 }).map(|number| {
-            let world = World::keep(&constants, seed_of(seed, number));
+            let world = World::draw(&constants, seed_of(seed, number));
             Simulator::new(&cluster, args.nodes, &options, &world)
         });
         let elsewhere = elsewhere.collect::<Result<_, _>>()?;
@@ -199,9 +193,16 @@ impl<'a> Plan<'a> {
     }
 }
 
-/// A collective with every size that is tuned.
-fn all_sizes(collective: Collective) -> impl Iterator<Item = (Collective, u64)> {
-    headroom::sizes().into_iter().map(move |bytes| (collective, bytes))
+/// The calls that are tuned.
+fn cells(args: &TuneArgs) -> Result<Vec<(Collective, u64)>> {
+    let sizes = match args.bytes {
+        Some(Bytes(bytes)) => vec![bytes],
+        None => headroom::sizes(),
+    };
+    ensure!(!sizes.contains(&0), "--bytes 0: there is nothing to send");
+    let collectives = args.collective.map_or(Collective::TUNED.to_vec(), |one| vec![one]);
+    let with_sizes = |collective| sizes.iter().map(move |&bytes| (collective, bytes));
+    Ok(collectives.into_iter().flat_map(with_sizes).collect())
 }
 
 fn micros(since: &Instant) -> f64 {

@@ -14,6 +14,7 @@ use super::task::Task;
 use crate::args::SpaceKind;
 use crate::atomic::OutFile;
 use crate::commands::machine::name;
+use crate::session::Session;
 
 /// Number of the lookup file's form.
 const SCHEMA: u32 = 1;
@@ -78,6 +79,19 @@ impl Saved {
             "{path} is of another search; give the words that it was made with, or leave --resume out"
         );
         Ok(lookup.calls.into_iter().filter(|call| call.complete).collect())
+    }
+
+    /// Writes what was found before Ctrl-C, where it can be gone on with; a table is whole or as it was.
+    pub fn write_part(&self, about: &About, session: &Session, calls: &[Tuned], left: usize) -> Result<()> {
+        if self.is_table() {
+            let path = name(&self.path);
+            session
+                .output
+                .note(format_args!("{path} is as it was; an --out that ends in .json keeps a part"));
+            return Ok(());
+        }
+        session.output.note(format_args!("{left} calls are left; --resume goes on with them"));
+        self.write(about, session.seed, calls)
     }
 
     /// Writes what was found.
