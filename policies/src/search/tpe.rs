@@ -1,6 +1,8 @@
-//! Plain tree-structured Parzen estimator (Bergstra et al. 2011), with the multivariate kernels of Optuna's
-//! sampler, and its start, split and number of candidates. Its prior is a wide Gaussian and its oldest trials
-//! count less; here the prior is uniform and all count alike.
+//! Plain tree-structured Parzen estimator (Bergstra et al. 2011), with multivariate kernels.
+//!
+//! Start, split, number of candidates and the width of kernels over ordered values are those of Optuna's
+//! multivariate sampler. Its kernels over names are wider and there is a least width, which spends more trials far
+//! from what is fast; its prior is a wide Gaussian, and its oldest trials count less.
 //!
 //! The measured points are split into the fastest few and the rest, each gets a density, and of some
 //! draws from the density of the fast ones the next trial is the one where it exceeds that of the others
@@ -21,8 +23,8 @@ const CANDIDATES: usize = 24;
 const FAST: (f64, usize) = (0.1, 25);
 /// Width of a kernel around one point; more points make it narrower.
 const WIDTH: f64 = 0.2;
-/// The most points that the narrowest kernels are for.
-const NARROWEST: f64 = 100.0;
+/// Width over names, wide enough that another name is tried now and then.
+const NAMED: f64 = 0.5;
 
 /// A search by Parzen densities.
 #[derive(Debug, Clone)]
@@ -47,12 +49,9 @@ impl Sharpened {
     fn new(space: &Space, points: usize) -> Self {
         let count = points.max(1) as f64;
         let dimensions = space.dimensions().iter().filter(|dimension| dimension.values > 1).count();
-        // Scott's rule, but never so narrow that few points leave holes between them.
+        // Scott's rule.
         let ordered = WIDTH * exp(-ln(count) / (dimensions + 4) as f64);
-        let ordered = ordered.max(1.0 / (count + 2.0).min(NARROWEST));
-        // Any other name weighs 1 / (points + 1) of the point's own.
-        let named = (0.5 / ln(count + 1.0)).sqrt();
-        Sharpened { points, kernel: Kernel::new(space, ordered, named) }
+        Sharpened { points, kernel: Kernel::new(space, ordered, NAMED) }
     }
 }
 
@@ -199,14 +198,15 @@ mod tests {
 
     #[test]
     fn kernels_narrow_with_the_points_of_their_density_and_their_dimensions() {
+        const MIDDLE: Point = Point([25, 0, 0, 0]);
         let at_centre = |dimensions: &[Dimension], points| {
             let space = Space::new(dimensions);
-            Sharpened::new(&space, points).kernel.at(&Point::default(), &Point::default())
+            Sharpened::new(&space, points).kernel.at(&MIDDLE, &MIDDLE)
         };
         let line = [Dimension::ordered(50)];
         let with_nothing = [Dimension::ordered(50), Dimension::ordered(1)];
-        assert!(at_centre(&line, 40) > 1.5 * at_centre(&line, 4));
+        let narrower = at_centre(&line, 128) / at_centre(&line, 4);
+        assert!((narrower - 2.0).abs() < 0.05, "a fifth root: {narrower}");
         assert_eq!(at_centre(&line, 40), at_centre(&with_nothing, 40), "one value is no dimension");
-        assert!((at_centre(&[Dimension::named(3)], 8) - 9.0 / 11.0).abs() < 1e-12);
     }
 }

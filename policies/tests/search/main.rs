@@ -172,3 +172,25 @@ fn coordinate_descent_gains_what_autoccl_reports_on_its_testbeds() {
         }
     }
 }
+
+#[test]
+fn a_setting_that_was_only_lucky_gives_way_to_the_next_of_four() {
+    let bench = Bench::new("dgx_a100", 2, 3);
+    for name in ["mraco", "mraco_online", "coordinate", "tpe", "grid", "random_search"] {
+        let mut tuner = by_name(name, 1).unwrap();
+        bench.calls(tuner.as_mut(), CALL, 1000, true);
+        bench.ask(CALL, |query, micros| {
+            let mut used: Vec<Knobs> = Vec::new();
+            for _ in 0..200 {
+                let decision = tuner.decide(query, &mut |_| None);
+                let knobs = decision.knobs;
+                // Whatever runs turns out slower than all that is believed of the others.
+                tuner.learn(query, &Measured { knobs, micros: 2.0 * micros(&knobs) });
+                if !used.contains(&knobs) {
+                    used.push(knobs);
+                }
+            }
+            assert_eq!(used.len(), 4, "{name}: {used:?}");
+        });
+    }
+}
