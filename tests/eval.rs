@@ -20,15 +20,15 @@ fn tuner<'a>(document: &'a Value, name: &str) -> &'a Value {
 fn the_document_has_every_field_of_the_contract() {
     let names = "nccl,oracle,bayes,coordinate,random,fixed:ring/simple";
     let document = Dir::new().run(&format!("{} --json", words(names))).json();
-    let top = "command episodes schema seed seeds simulated tuners workload worlds";
+    let top = "command episodes schema seed seeds simulated tuners verdict workload worlds";
     assert_eq!(fields(&document).join(" "), top);
     assert_eq!((&document["simulated"], &document["seeds"]), (&true.into(), &2.into()));
     let listed: Vec<_> = document["tuners"].as_array().unwrap().iter().map(|t| &t["name"]).collect();
     assert_eq!(listed, names.split(',').collect::<Vec<_>>());
-    let figures = "cells coverage cumulative distinct_knobs fallback_share regret regret_hold speedup \
+    let figures = "cells coverage cumulative cumulative_episodes distinct_knobs fallback_share regret regret_hold speedup \
                    speedup_std worst_at worst_cell";
     for tuner in document["tuners"].as_array().unwrap() {
-        assert_eq!(fields(tuner).join(" "), "curves held_out name overall tiers");
+        assert_eq!(fields(tuner).join(" "), "curves held_out kind name overall tiers");
         assert_eq!((&tuner["held_out"], &tuner["tiers"][0]["tier"]), (&Value::Null, &2.into()));
         assert_eq!(fields(&tuner["overall"]).join(" "), figures);
         assert_eq!(fields(&tuner["overall"]["cumulative"]), ["1000", "200", "50"]);
@@ -79,7 +79,8 @@ fn the_table_reads_like_those_of_nccl_tests() {
     # simulated: cells, N seeds of N worlds, N episodes for each tuner
     # speedup: NCCL's own true time / the tuner's; regret: the tuner's / the oracle's - N, with
     # feedback after N calls, and held without; left: calls left to NCCL; N, N, N: time
-    # / NCCL's since a job began, trials included
+    # / NCCL's since a job began, with the trials beside it, which are in no other column
+    # a look, not a result: N seeds and N worlds in all, where a result has at least N and N
     #
     # tier tuner cells speedup ± regret hold worst left knobs N N N worst cell
     # (x) (%) (%) (x) (%)
@@ -113,9 +114,63 @@ fn files_hold_every_cell_and_the_table() {
 #[test]
 fn a_verdict_can_fail() {
     let dir = Dir::new();
-    assert_eq!(dir.run(&format!("{} --fail-below 1.0", words("nccl"))).code, 0);
-    let failed = dir.run(&format!("{} --fail-below 1.01", words("nccl,oracle")));
+    let passed = dir.run(&format!("{} --fail-below 1.0 --json", words("oracle,nccl"))).json();
+    assert_eq!((&passed["verdict"]["passed"], &passed["verdict"]["tuner"]), (&true.into(), &"oracle".into()));
+    assert_eq!(passed["verdict"]["speedup"], tuner(&passed, "oracle")["overall"]["speedup"]);
+    let failed = dir.run(&format!("{} --fail-below 9.5", words("oracle,nccl")));
     assert_eq!((failed.code, failed.stderr.as_str()), (1, ""));
+    let last = failed.stdout.lines().last().unwrap();
+    assert!(last.starts_with("Verdict  oracle 1.") && last.ends_with(" is below 9.5: no"), "{last}");
+    for nothing in ["nan", "inf", "0", "-1", "x"] {
+        let said = dir.run(&format!("{} --fail-below={nothing}", words("oracle")));
+        assert_eq!(said.code, 2, "{nothing}");
+        assert!(said.stderr.contains("a speed-up is a number above 0"), "{}", said.stderr);
+    }
+    let nccl = dir.run(&format!("{} --fail-below 1", words("nccl,oracle")));
+    assert!(nccl.code == 2 && nccl.stderr.starts_with("error: --fail-below: the first tuner is nccl"));
+}
+
+/// What a search before the job takes is in the verdict, and what its table is worth in hold.
+#[test]
+fn a_search_beside_the_job_is_paid_for_in_the_verdict() {
+    let dir = Dir::new();
+    let said = dir.run(&words("nccl,mraco,mraco_online"));
+    let verdicts: Vec<_> = said.stdout.lines().filter(|line| line.contains("(simulated)")).collect();
+    assert!(verdicts.len() == 3 && verdicts.iter().all(|line| line.contains("; a job of 1000 calls takes ")));
+    let document = dir.run(&format!("{} --json", words("nccl,mraco,mraco_online"))).json();
+    let figure = |name, figure: &str| number(&tuner(&document, name)["overall"][figure]);
+    assert!(figure("mraco", "regret_hold") < figure("nccl", "regret_hold"));
+    assert_eq!(figure("mraco_online", "regret_hold"), figure("nccl", "regret_hold"));
+    let whole = number(&tuner(&document, "mraco")["overall"]["cumulative"]["1000"]);
+    assert!(
+        verdicts[1].ends_with(&format!("a job of 1000 calls takes {whole:.3} times NCCL's")),
+        "{verdicts:?}"
+    );
+}
+
+#[test]
+fn files_may_be_called_like_others() {
+    let dir = Dir::new();
+    std::fs::create_dir(dir.path("other")).unwrap();
+    for file in ["oracle.csv", "one,two.csv", "one.csv", "other/one.csv", "a|b.csv"] {
+        dir.write(file, "allreduce,0,4294967295,ring,ll,-1,-1,-1\n");
+    }
+    let words = words("oracle,one.csv,other/one.csv,a|b.csv");
+    let words = format!("{words} --policy oracle.csv --html p.html --csv c.csv --markdown m.md --json");
+    let document = dir.run(&words).json();
+    let named: Vec<_> =
+        document["tuners"].as_array().unwrap().iter().map(|t| (&t["name"], &t["kind"])).collect();
+    let names = ["oracle.csv", "oracle", "one.csv", "other/one.csv", "a|b"];
+    assert_eq!(named.iter().map(|(name, _)| *name).collect::<Vec<_>>(), names);
+    assert_eq!((named[0].1, named[1].1), (&"tuner".into(), &"oracle".into()));
+    // A map of its own for every file; the key and curves of the oracle are the oracle's.
+    let page = std::fs::read_to_string(dir.path("p.html")).unwrap();
+    assert_eq!(page.matches(">oracle.csv</text>").count(), 5);
+    assert_eq!(page.matches("curve t-oracle").count(), 5);
+    let markdown = std::fs::read_to_string(dir.path("m.md")).unwrap();
+    assert!(markdown.contains("| a\\|b |"), "{markdown}");
+    let twice = dir.run(&format!("{} --policy one.csv", self::words("one.csv")));
+    assert!(twice.stderr.starts_with("error: --against one.csv: it is named twice"), "{}", twice.stderr);
 }
 
 /// A recorded job of as many iterations, with two communicators and a call that NCCL does not tune.
@@ -163,7 +218,9 @@ fn what_cannot_be_judged_is_said_before_the_work() {
             "--workload smoke --against nccl --clusters dgx_a100",
             "error: --clusters goes with --workload cells",
         ),
-        ("--workload smoek --against nccl", "error: "),
+        ("--workload smoek --against nccl", "error: unknown curriculum \"smoek\""),
+        ("--workload nope.jsonl --against nccl", "error: nope.jsonl: "),
+        ("--csv a.txt --html ./a.txt", "error: --html ./a.txt: --csv names the same file; name another"),
         ("--csv no/such/folder.csv", "error: cannot write no/such/folder.csv"),
     ] {
         let said_instead = dir.run(&format!("eval {words}"));
@@ -195,5 +252,20 @@ fn the_page_stands_alone_and_shows_every_tuner_and_decision() {
     assert_eq!(classed("cell"), 55 * 3 + 11);
     let rows = page.descendants().filter(|node| node.has_tag_name("tr")).count();
     assert_eq!(rows, 1 + 2 * 3);
+    assert_eq!(page.descendants().filter(|node| node.has_tag_name("li")).count(), 3);
+    assert_eq!(text.matches("are in the \u{201c}since start\u{201d} columns only").count(), 2);
     assert!(page.descendants().any(|node| node.text() == Some("fixed:ring/simple")));
+}
+
+/// Bars beyond the edge carry their number, dots beyond it are hollow, and held-out clusters have curves.
+#[test]
+fn the_page_says_where_it_is_cut_off() {
+    let dir = Dir::new();
+    let words =
+        "eval --against nccl,fixed:ring/simple/1 --clusters dgx_a100,tcp10g_1gpu --nodes 2 --worlds 1";
+    let said = dir.run(&format!("{words} --seeds 1 --progress never --html page.html"));
+    assert_eq!(said.code, 0, "{}", said.stderr);
+    let text = std::fs::read_to_string(dir.path("page.html")).unwrap();
+    assert!(text.contains("class=\"clipped middle\"") && text.contains("class=\"beyond "));
+    assert!(text.contains("<h3>Held out, tier ") && text.contains("Both are cut off at 30 %"));
 }

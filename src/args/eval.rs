@@ -20,15 +20,16 @@ pub struct EvalArgs {
     #[arg(long, value_name = "FILE")]
     pub policy: Option<PathBuf>,
     /// Tuners to judge, separated by commas: nccl, oracle, bayes, random, fixed:ALGO/PROTO[/CHANNELS], mraco,
-    /// coordinate, bandit, tpe, epsilon, grid, random_search
+    /// mraco_online, coordinate, bandit, tpe, epsilon, grid, random_search, or files like that of --policy
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
-    #[arg(default_value = "nccl,oracle,bayes,mraco,coordinate,bandit,random")]
+    #[arg(default_value = "nccl,oracle,bayes,mraco,mraco_online,coordinate,bandit,random")]
     pub against: Vec<String>,
     /// Tiers of the machines, separated by commas
     #[arg(long, value_name = "TIERS", value_delimiter = ',', default_value = "1,2,3,4")]
     #[arg(value_parser = clap::value_parser!(u8).range(0..=4))]
     pub tiers: Vec<u8>,
-    /// Clusters by name or file, separated by commas [default: all that come with the program]
+    /// Clusters by name or file, separated by commas [default: all that come with the program, but for the
+    /// testbeds a40_8_nvlink and a40_8_pcie]
     #[arg(long, value_name = "NAMES|FILES", value_delimiter = ',')]
     pub clusters: Vec<String>,
     /// Node counts, separated by commas; those for which a cluster has no graphs are left out [default: 1,2,8]
@@ -55,9 +56,15 @@ pub struct EvalArgs {
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
     /// Answer no (exit code 1) where the first tuner's overall speed-up is below this
-    #[arg(long, value_name = "X")]
+    #[arg(long, value_name = "X", value_parser = speedup)]
     pub fail_below: Option<f64>,
     /// Constants of the performance model
     #[command(flatten)]
     pub constants: ConstantsArgs,
+}
+
+/// A speed-up that something can be above or below.
+fn speedup(word: &str) -> Result<f64, String> {
+    let number = word.parse::<f64>().ok().filter(|number| number.is_finite() && *number > 0.0);
+    number.ok_or_else(|| "a speed-up is a number above 0, like 1.02".to_owned())
 }

@@ -1,13 +1,13 @@
 //! The files that `eval` writes: every cell as CSV, the table as Markdown, all of it as a page.
 
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{PathBuf, absolute};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use dynamiccl_env::evaluate::{CellReport, Chosen, Report};
 
 use super::html;
-use super::text::{TITLES, heading, rows, verdict};
+use super::text::{TITLES, heading, rows, too_few, verdict};
 use crate::args::EvalArgs;
 use crate::atomic::OutFile;
 
@@ -25,6 +25,7 @@ pub struct Files {
 impl Files {
     /// Makes sure, before the work, that they can be written.
     pub fn create(args: &EvalArgs) -> Result<Self> {
+        apart(args)?;
         let create = |file: &Option<PathBuf>| file.as_deref().map(OutFile::create).transpose();
         let (csv, markdown, html) = (create(&args.csv)?, create(&args.markdown)?, create(&args.html)?);
         Ok(Files { csv, markdown, html })
@@ -36,6 +37,21 @@ impl Files {
         finish(self.markdown, || markdown(report))?;
         finish(self.html, || html::page(report, seed))
     }
+}
+
+/// Makes sure that no file would be written over another, or over the policy.
+fn apart(args: &EvalArgs) -> Result<()> {
+    let EvalArgs { policy, csv, markdown, html, .. } = args;
+    let named = [("--policy", policy), ("--csv", csv), ("--markdown", markdown), ("--html", html)];
+    let mut known: Vec<(&str, PathBuf)> = Vec::new();
+    for (flag, file) in named.into_iter().filter_map(|(flag, file)| Some((flag, file.as_deref()?))) {
+        let place = absolute(file).with_context(|| format!("{flag} {}", file.display()))?;
+        let other = known.iter().find(|(_, taken)| *taken == place).map(|(other, _)| *other);
+        let other = other.unwrap_or_default();
+        ensure!(other.is_empty(), "{flag} {}: {other} names the same file; name another", file.display());
+        known.push((flag, place));
+    }
+    Ok(())
 }
 
 fn finish(file: Option<OutFile>, text: impl FnOnce() -> String) -> Result<()> {
@@ -54,7 +70,7 @@ fn csv(report: &Report) -> String {
             text += &format!(
                 "{},{},{:.6},{:.6},{hold},{:.4},{},{}\n",
                 cell_words(cell),
-                tuner.name,
+                quoted(&tuner.name),
                 figures.speedup,
                 figures.regret,
                 figures.chosen.share,
@@ -68,7 +84,17 @@ fn csv(report: &Report) -> String {
 
 fn cell_words(cell: &CellReport) -> String {
     let CellReport { place, tier, held_out, .. } = cell;
-    format!("{},{},{tier},{held_out},{},{}", place.cluster, place.nodes, place.collective, place.bytes)
+    let (cluster, nodes) = (quoted(&place.cluster), place.nodes);
+    format!("{cluster},{nodes},{tier},{held_out},{},{}", place.collective, place.bytes)
+}
+
+/// A field of CSV, in quotes where it would not be one without.
+fn quoted(field: &str) -> String {
+    if field.contains([',', '"', '\n', '\r']) {
+        format!("\"{}\"", field.replace('"', "\"\""))
+    } else {
+        field.to_owned()
+    }
 }
 
 fn launch(chosen: &Chosen) -> String {
@@ -79,15 +105,32 @@ fn launch(chosen: &Chosen) -> String {
 
 /// The table and the verdicts.
 fn markdown(report: &Report) -> String {
-    let mut text = format!("{}.\n\n| {} |\n|", heading(report), TITLES.join(" | "));
+    let mut text = format!("{}.\n\n", heading(report));
+    if let Some(warning) = too_few(report) {
+        text += &format!("{warning}.\n\n");
+    }
+    text += &format!("| {} |\n|", TITLES.join(" | "));
     text += &TITLES.map(|_| "---|").concat();
     text.push('\n');
     for row in rows(report) {
-        text += &format!("| {} |\n", row.join(" | "));
+        // A bar in a name would begin another column.
+        text += &format!("| {} |\n", row.map(|cell| cell.replace('|', "\\|")).join(" | "));
     }
     text.push('\n');
     for tuner in &report.tuners {
         text += &format!("- {}\n", verdict(tuner));
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_field_with_a_comma_is_still_one_field() {
+        assert_eq!(quoted("nccl"), "nccl");
+        assert_eq!(quoted("a,b"), "\"a,b\"");
+        assert_eq!(quoted("say \"x\""), "\"say \"\"x\"\"\"");
+    }
 }

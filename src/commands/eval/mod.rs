@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::thread;
 
 use anyhow::{Context, Error, Result, ensure};
-use dynamiccl_env::evaluate::{Entrant, Evaluation, Player, Report};
+use dynamiccl_env::evaluate::{Entrant, Evaluation, Kind, Player, Report};
 use dynamiccl_env::headroom::sizes;
 use dynamiccl_env::model::ConstantsFile;
 
@@ -19,7 +19,7 @@ use crate::args::EvalArgs;
 use crate::exit::Ending;
 use crate::session::Session;
 use files::Files;
-use report::Document;
+use report::{Document, Verdict};
 use workload::Workload;
 
 /// Makes the plan and carries it out.
@@ -27,14 +27,14 @@ pub fn run(args: &EvalArgs, session: &Session) -> Result<Ending> {
     let plan = Plan::new(args)?;
     let files = Files::create(args)?;
     let report = plan.judge(session)?;
-    let first = report.tuners.first().and_then(|tuner| tuner.verdict()).map(|figures| figures.speedup);
     ensure!(
-        first.is_some(),
+        report.tuners.first().is_some_and(|tuner| tuner.verdict().is_some()),
         "no call was judged: a job's first 50 calls are not; give longer jobs or other --tiers"
     );
     files.write(&report, session.seed)?;
-    session.report("eval", &Document { report })?;
-    let failed = args.fail_below.zip(first).is_some_and(|(least, speedup)| speedup < least);
+    let verdict = args.fail_below.and_then(|least| Verdict::new(&report, least));
+    let failed = verdict.as_ref().is_some_and(|verdict| !verdict.passed);
+    session.report("eval", &Document { report, verdict })?;
     Ok(if failed { Ending::No } else { Ending::Done })
 }
 
@@ -50,6 +50,11 @@ impl<'a> Plan<'a> {
     fn new(args: &'a EvalArgs) -> Result<Self> {
         let entrants = roster::entrants(args)?;
         ensure!(!entrants.is_empty(), "nobody to judge; name tuners with --against, or give a --policy");
+        ensure!(
+            args.fail_below.is_none() || entrants[0].kind != Kind::Nccl,
+            "--fail-below: the first tuner is nccl, whose speed-up is 1 whatever happens; name the one to judge \
+             first, or give a --policy"
+        );
         let workload = Workload::new(args)?;
         let needs_cells = entrants.iter().any(|entrant| matches!(entrant.player, Player::Bayes));
         ensure!(

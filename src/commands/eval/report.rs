@@ -9,4 +9,36 @@ pub struct Document {
     /// What was found.
     #[serde(flatten)]
     pub report: Report,
+    /// The answer to `--fail-below`; none where it was not asked.
+    pub verdict: Option<Verdict>,
+}
+
+/// Whether the first tuner is fast enough.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Verdict {
+    /// The tuner.
+    pub tuner: String,
+    /// Its speed-up over all tiers.
+    pub speedup: f64,
+    /// The least that was asked for.
+    pub least: f64,
+    /// Whether it is not below.
+    pub passed: bool,
+}
+
+impl Verdict {
+    /// Judges the first tuner; none where it made no judged call.
+    pub fn new(report: &Report, least: f64) -> Option<Self> {
+        let first = report.tuners.first()?;
+        let speedup = first.verdict()?.speedup;
+        Some(Verdict { tuner: first.name.clone(), speedup, least, passed: speedup >= least })
+    }
+}
+
+impl std::fmt::Display for Verdict {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Verdict { tuner, speedup, least, passed } = self;
+        let (is, answer) = if *passed { ("is not below", "yes") } else { ("is below", "no") };
+        write!(f, "{tuner} {speedup:.3} {is} {least}: {answer}")
+    }
 }

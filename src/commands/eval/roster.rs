@@ -4,7 +4,7 @@ use std::num::NonZeroUsize;
 use std::path::Path;
 
 use anyhow::{Context, Result, anyhow, ensure};
-use dynamiccl_env::evaluate::Entrant;
+use dynamiccl_env::evaluate::{Entrant, Kind};
 use dynamiccl_policies::baselines::Fixed;
 use dynamiccl_policies::roster::{self, Entry};
 use dynamiccl_spec::words::look_up;
@@ -31,16 +31,64 @@ enum Known {
 
 /// All that are judged: the policy first, then the others in the order in which they were named.
 pub fn entrants(args: &EvalArgs) -> Result<Vec<Entrant>> {
-    let mut entrants: Vec<Entrant> = args.policy.as_deref().map(policy).transpose()?.into_iter().collect();
-    for name in &args.against {
-        let entrant = entrant(name)?;
+    let mut words: Vec<Word<'_>> = args.policy.as_deref().map(Word::File).into_iter().collect();
+    words.extend(args.against.iter().map(|name| Word::of(name)));
+    let mut entrants: Vec<Entrant> = Vec::new();
+    for word in &words {
+        let entrant = word.entrant(&words)?;
         ensure!(
             !entrants.iter().any(|known| known.name == entrant.name),
-            "--against {name}: it is named twice, name it once"
+            "--against {}: it is named twice, name it once",
+            entrant.name
         );
         entrants.push(entrant);
     }
     Ok(entrants)
+}
+
+/// What somebody wrote to name a tuner.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Word<'a> {
+    /// A file that decides.
+    File(&'a Path),
+    /// Anything else.
+    Name(&'a str),
+}
+
+impl<'a> Word<'a> {
+    fn of(name: &'a str) -> Self {
+        if !name.starts_with(FIXED) && is_file(name) { Word::File(Path::new(name)) } else { Word::Name(name) }
+    }
+
+    fn entrant(&self, all: &[Word<'_>]) -> Result<Entrant> {
+        match self {
+            Word::File(file) => policy(file, &self.title(all)),
+            Word::Name(name) => entrant(name),
+        }
+    }
+
+    /// The name in tables: a file's is its stem, or its path where the stem would be taken for somebody else.
+    fn title(&self, all: &[Word<'_>]) -> String {
+        let file = match self {
+            Word::File(file) => file,
+            Word::Name(name) => return (*name).to_owned(),
+        };
+        let stem = stem(file);
+        let alike = |word: &Word<'_>| matches!(word, Word::File(other) if self::stem(other) == stem);
+        let reserved = known().iter().any(|(name, _)| *name == stem);
+        let taken = reserved || all.iter().filter(|word| alike(word)).count() > 1;
+        if taken { file.display().to_string() } else { stem }
+    }
+}
+
+fn stem(file: &Path) -> String {
+    file.file_stem().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+/// Everybody who can be had by name.
+fn known() -> Vec<(&'static str, Known)> {
+    let tuners = roster::entries().map(|entry| (entry.name, Known::Tuner(entry)));
+    ORACLES.into_iter().chain(tuners).collect()
 }
 
 fn entrant(name: &str) -> Result<Entrant> {
@@ -48,14 +96,18 @@ fn entrant(name: &str) -> Result<Entrant> {
         let knobs = fixed(words).with_context(|| format!("--against {name}"))?;
         return Ok(Entrant::tuner(name, move |_| Box::new(Fixed::new(knobs))));
     }
-    if is_file(name) {
-        return policy(Path::new(name));
-    }
-    let tuners = roster::entries().map(|entry| (entry.name, Known::Tuner(entry)));
-    let known: Vec<_> = ORACLES.into_iter().chain(tuners).collect();
-    match look_up("tuner", name, &known).map_err(|unknown| anyhow!("--against: {unknown}"))? {
+    match look_up("tuner", name, &known()).map_err(|unknown| anyhow!("--against: {unknown}"))? {
         Known::Truth(make) => Ok(make()),
-        Known::Tuner(entry) => Ok(Entrant::tuner(entry.name, entry.make)),
+        Known::Tuner(entry) => Ok(Entrant::tuner(entry.name, entry.make).of_kind(kind(entry.name))),
+    }
+}
+
+/// The kind of a tuner of the roster.
+fn kind(name: &str) -> Kind {
+    match name {
+        "nccl" => Kind::Nccl,
+        "random" => Kind::Random,
+        _ => Kind::Tuner,
     }
 }
 
@@ -74,11 +126,10 @@ fn fixed(words: &str) -> Result<Knobs> {
     Ok(Knobs::with_pair(pair, channels))
 }
 
-/// A policy or table from its file, under the file's name.
-fn policy(file: &Path) -> Result<Entrant> {
+/// A policy or table from its file.
+fn policy(file: &Path, name: &str) -> Result<Entrant> {
     let policy = PolicyFile::open(file)?;
-    let name = file.file_stem().unwrap_or_default().to_string_lossy();
-    Ok(Entrant::tuner(&name, move |_| policy.tuner(Some(REFRESH))))
+    Ok(Entrant::tuner(name, move |_| policy.tuner(Some(REFRESH))))
 }
 
 /// Whether a name is meant to be that of a file.
@@ -104,6 +155,15 @@ mod tests {
             let error = format!("{:#}", fixed(words).unwrap_err());
             assert!(error.contains(said), "{error}");
         }
+    }
+
+    #[test]
+    fn files_that_could_be_taken_for_others_go_by_their_path() {
+        let all = ["a/one.csv", "b/one.csv", "two.csv", "oracle.csv", "nccl"].map(Word::of);
+        let titles = all.map(|word| word.title(&all));
+        assert_eq!(titles, ["a/one.csv", "b/one.csv", "two", "oracle.csv", "nccl"]);
+        let kinds = ["nccl", "random", "bandit", "oracle", "bayes"].map(|name| entrant(name).unwrap().kind);
+        assert_eq!(kinds, [Kind::Nccl, Kind::Random, Kind::Tuner, Kind::Oracle, Kind::Bayes]);
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! The result of `eval` as text: one table over all tiers, and a verdict on every tuner.
 
+use std::collections::BTreeSet;
 use std::fmt;
 
 use dynamiccl_env::evaluate::{Figures, MARKS, Place, Report, TunerReport};
@@ -29,6 +30,10 @@ pub const TITLES: [&str; 14] = [
 const UNITS: [&str; 14] = ["", "", "", "(x)", "", "(%)", "(%)", "(x)", "(%)", "", "", "", "", ""];
 /// What is printed where there is nothing.
 const NOTHING: &str = "-";
+/// Seeds that a result has at least.
+const LEAST_SEEDS: u32 = 3;
+/// Worlds that a result has at least, over all seeds.
+const LEAST_WORLDS: u32 = 20;
 
 impl fmt::Display for Document {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -42,7 +47,10 @@ impl fmt::Display for Document {
             f,
             "# feedback after 50 calls, and held without; left: calls left to NCCL; 50, 200, 1000: time"
         )?;
-        writeln!(f, "# / NCCL's since a job began, trials included")?;
+        writeln!(f, "# / NCCL's since a job began, with the trials beside it, which are in no other column")?;
+        if let Some(warning) = too_few(report) {
+            writeln!(f, "# {warning}")?;
+        }
         let columns: [Column; TITLES.len()] = std::array::from_fn(|at| {
             let words = at == 1 || at + 1 == TITLES.len();
             if words { Column::left(TITLES[at]) } else { Column::right(TITLES[at]).unit(UNITS[at]) }
@@ -54,6 +62,9 @@ impl fmt::Display for Document {
             let margin = if at == 0 { "Summary" } else { "" };
             writeln!(f, "{margin:7}  {}", verdict(tuner))?;
         }
+        if let Some(verdict) = &self.verdict {
+            writeln!(f, "Verdict  {verdict}")?;
+        }
         Ok(())
     }
 }
@@ -64,13 +75,26 @@ pub fn heading(report: &Report) -> String {
     format!("simulated: {workload}, {seeds} seeds of {worlds} worlds, {episodes} episodes for each tuner")
 }
 
+/// What is said where there are too few worlds for a result.
+pub fn too_few(report: &Report) -> Option<String> {
+    let (seeds, worlds) = (report.seeds, report.seeds * report.worlds);
+    (seeds < LEAST_SEEDS || worlds < LEAST_WORLDS).then(|| {
+        format!(
+            "a look, not a result: {seeds} seeds and {worlds} worlds in all, where a result has at least \
+             {LEAST_SEEDS} and {LEAST_WORLDS}"
+        )
+    })
+}
+
 /// One row per tier and tuner; then what is held out, then all tiers together.
 pub fn rows(report: &Report) -> Vec<[String; TITLES.len()]> {
     let mut rows = Vec::new();
-    let tiers = report.tuners.first().map_or(&[][..], |tuner| &tuner.tiers);
-    for (at, tier) in tiers.iter().enumerate() {
-        let of_tier = |tuner: &TunerReport| tuner.tiers.get(at).map(|tier| tier.figures.clone());
-        rows.extend(group(report, &tier.tier.to_string(), of_tier));
+    let tiers: BTreeSet<u8> = report.tuners.iter().flat_map(|t| t.tiers.iter().map(|t| t.tier)).collect();
+    for tier in tiers {
+        let of_tier = |tuner: &TunerReport| {
+            tuner.tiers.iter().find(|report| report.tier == tier).map(|report| report.figures.clone())
+        };
+        rows.extend(group(report, &tier.to_string(), of_tier));
     }
     rows.extend(group(report, "held-out", |tuner| tuner.held_out.clone()));
     rows.extend(group(report, "all", |tuner| tuner.overall.clone()));
@@ -129,8 +153,11 @@ pub fn verdict(tuner: &TunerReport) -> String {
             format!("tiers {} to {}", ends[0], ends[1])
         }
     };
+    let whole = figures.cumulative.last_key_value().map_or_else(String::new, |(calls, ratio)| {
+        format!("; a job of {calls} calls takes {ratio:.3} times NCCL's")
+    });
     format!(
-        "{}: {:.3}× NCCL over {over} (simulated), worst cell {:.3}× ({})",
+        "{}: {:.3}× NCCL over {over} (simulated), worst cell {:.3}× ({}){whole}",
         tuner.name,
         figures.speedup,
         figures.worst_cell,

@@ -37,8 +37,7 @@ impl Workload {
             args.nodes.is_empty(),
             "--nodes goes with --workload cells: jobs bring the machines that they run on"
         );
-        let recorded = Path::new(&args.workload).is_file() && !args.workload.ends_with(".toml");
-        if recorded { replayed(args) } else { drawn(args) }
+        if is_recording(&args.workload) { replayed(args) } else { drawn(args) }
     }
 
     /// An environment with such jobs; none for cells.
@@ -51,6 +50,13 @@ impl Workload {
             }
         }
     }
+}
+
+/// Whether a word is meant to be the file of a recorded job: curricula are words, or files ending in `.toml`.
+fn is_recording(word: &str) -> bool {
+    let path = Path::new(word);
+    let names_file = path.is_file() || path.extension().is_some() || path.components().count() > 1;
+    names_file && path.extension().is_none_or(|extension| extension != "toml")
 }
 
 fn cells(args: &EvalArgs) -> Result<Workload> {

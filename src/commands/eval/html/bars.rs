@@ -9,8 +9,8 @@ use super::tables::groups;
 const BAR: f64 = 16.0;
 const HEIGHT: f64 = 180.0;
 const MARGIN: [f64; 2] = [40.0, 26.0];
-/// Regret above which a bar ends at the edge.
-const MOST: f64 = 0.3;
+/// Regret above which a bar ends at the edge, with its number above it.
+pub const MOST: f64 = 0.3;
 
 /// All tiers side by side.
 pub fn plot(report: &Report) -> String {
@@ -28,9 +28,9 @@ pub fn plot(report: &Report) -> String {
         svg.text([start + group / 2.0, below + HEIGHT + 16.0], "label middle", name);
         for (number, figures) in figures.iter().enumerate() {
             let Some(figures) = figures else { continue };
-            let tuner = &report.tuners[number].name;
+            let tuner = &report.tuners[number];
             let corner = start + BAR * (number as f64 + 0.5);
-            bar(&mut svg, &y, corner, figures, tuner, &tuner_class(tuner, number));
+            bar(&mut svg, &y, corner, figures, &tuner.name, &tuner_class(tuner.kind, number));
         }
     }
     svg.finish("regret by tier")
@@ -56,6 +56,10 @@ fn bar(svg: &mut Svg, y: &Axis, left: f64, figures: &Figures, tuner: &str, class
     );
     let (top, bottom) = (y.at(figures.regret), y.place[0]);
     svg.rectangle([left, top], [BAR - 3.0, bottom - top], &format!("bar {class}"), &title);
+    if figures.regret > y.range[1] {
+        let number = format!("{:.0}", 100.0 * figures.regret);
+        svg.text([left + (BAR - 3.0) / 2.0, top - 4.0], "clipped middle", &number);
+    }
     let hold = y.at(figures.regret_hold);
     svg.line([left - 1.0, hold], [left + BAR - 2.0, hold], "hold");
 }

@@ -1,6 +1,8 @@
 //! Speed-up over NCCL by size: a row of small plots for each tier, one plot for each collective.
 
-use dynamiccl_env::evaluate::{Point, Report};
+use std::collections::BTreeSet;
+
+use dynamiccl_env::evaluate::{Point, Report, TunerReport};
 use dynamiccl_spec::{Bytes, Collective};
 
 use super::colours::tuner_class;
@@ -10,20 +12,27 @@ const PLOT: [f64; 2] = [212.0, 140.0];
 const MARGIN: [f64; 2] = [34.0, 22.0];
 const GAP: f64 = 22.0;
 /// Lowest and highest speed-up that is drawn; what is beyond lies on the edge.
-const LIMITS: [f64; 2] = [0.8, 4.0];
+pub const LIMITS: [f64; 2] = [0.8, 4.0];
 /// Where lines are drawn across, if they are in sight.
 const TICKS: [f64; 9] = [0.8, 0.9, 1.0, 1.1, 1.25, 1.5, 2.0, 3.0, 4.0];
 
-/// One row of plots for each tier.
-pub fn rows(report: &Report) -> Vec<(u8, String)> {
-    let mut tiers: Vec<u8> = report.tuners.iter().flat_map(|t| t.curves.iter().map(|p| p.tier)).collect();
-    tiers.sort_unstable();
-    tiers.dedup();
-    tiers.into_iter().map(|tier| (tier, row(report, tier))).collect()
+/// The points of a tuner that are drawn.
+type Of = fn(&TunerReport) -> &[Point];
+
+/// One row of plots for each tier, then one for each tier of the clusters that are held out; with their titles.
+pub fn rows(report: &Report) -> Vec<(String, String)> {
+    let groups: [(&str, Of); 2] =
+        [("Tier", |tuner| &tuner.curves), ("Held out, tier", |tuner| &tuner.held_out_curves)];
+    let mut rows = Vec::new();
+    for (name, of) in groups {
+        let tiers: BTreeSet<u8> = report.tuners.iter().flat_map(|t| of(t).iter().map(|p| p.tier)).collect();
+        rows.extend(tiers.into_iter().map(|tier| (format!("{name} {tier}"), row(report, of, tier))));
+    }
+    rows
 }
 
-fn row(report: &Report, tier: u8) -> String {
-    let points = || report.tuners.iter().flat_map(|tuner| &tuner.curves).filter(|point| point.tier == tier);
+fn row(report: &Report, of: Of, tier: u8) -> String {
+    let points = || report.tuners.iter().flat_map(of).filter(|point| point.tier == tier);
     let shown: Vec<Collective> =
         Collective::TUNED.into_iter().filter(|&c| points().any(|point| point.collective == c)).collect();
     let [width, height] = PLOT;
@@ -37,8 +46,8 @@ fn row(report: &Report, tier: u8) -> String {
         let x = Axis { range: x, place: [start, start + width] };
         frame(&mut svg, collective, &x, &y, at == 0);
         for (number, tuner) in report.tuners.iter().enumerate() {
-            let mine = tuner.curves.iter().filter(|p| (p.tier, p.collective) == (tier, collective));
-            draw(&mut svg, &tuner.name, &tuner_class(&tuner.name, number), mine, &x, &y);
+            let mine = of(tuner).iter().filter(|p| (p.tier, p.collective) == (tier, collective));
+            draw(&mut svg, &tuner.name, &tuner_class(tuner.kind, number), mine, &x, &y);
         }
     }
     svg.finish(&format!("speed-up over NCCL by size, tier {tier}"))
@@ -75,7 +84,9 @@ fn draw<'a>(
     for p in points {
         let (size, regret) = (Bytes(p.bytes), 100.0 * p.regret);
         let title = format!("{name} {size}: {:.3}×, regret {regret:.1} %", p.speedup);
-        svg.dot(place(p), &format!("dot {class}"), &title);
+        let inside = (y.range[0]..=y.range[1]).contains(&p.speedup.log2());
+        let dot = if inside { "dot" } else { "beyond" };
+        svg.dot(place(p), &format!("{dot} {class}"), &title);
     }
 }
 

@@ -1,6 +1,6 @@
 //! Decision maps: what runs for each machine and size, NCCL's choice beside the oracle's and a tuner's.
 
-use dynamiccl_env::evaluate::{CellReport, Chosen, Report};
+use dynamiccl_env::evaluate::{CellReport, Chosen, Kind, Report};
 use dynamiccl_spec::{Bytes, Collective};
 
 use super::colours::pair_class;
@@ -67,8 +67,9 @@ fn maps(report: &Report, collective: Collective) -> String {
 
 /// NCCL, the oracle, and the tuners whose choice is neither theirs nor a throw of dice.
 fn choosers(report: &Report) -> Vec<(&str, Who)> {
-    let others = report.tuners.iter().enumerate().map(|(at, tuner)| (tuner.name.as_str(), Who::Tuner(at)));
-    let others = others.filter(|(name, _)| !matches!(*name, "nccl" | "oracle" | "random"));
+    let others = report.tuners.iter().enumerate();
+    let others = others.filter(|(_, tuner)| !matches!(tuner.kind, Kind::Nccl | Kind::Oracle | Kind::Random));
+    let others = others.map(|(at, tuner)| (tuner.name.as_str(), Who::Tuner(at)));
     [("nccl", Who::Nccl), ("oracle", Who::Oracle)].into_iter().chain(others).collect()
 }
 

@@ -12,9 +12,13 @@ mod tables;
 use dynamiccl_env::evaluate::Report;
 use dynamiccl_spec::{Algorithm, Pair, Path, Protocol};
 
+use super::text::{too_few, verdict};
 use svg::{Svg, escape};
 
 const STYLE: &str = include_str!("page.css");
+/// What stands under the plots.
+const TRIALS: &str = "<p class=\"soft\">Trials that a tuner makes beside the job's calls are in the \
+                      \u{201c}since start\u{201d} columns only, not in these plots.</p>\n";
 
 /// The page of a result.
 pub fn page(report: &Report, seed: u64) -> String {
@@ -32,38 +36,47 @@ fn header(report: &Report, seed: u64) -> String {
     let Report { workload, seeds, worlds, .. } = report;
     let version = env!("CARGO_PKG_VERSION");
     let cells = report.tuners.first().and_then(|t| t.verdict()).map_or(0, |figures| figures.cells);
+    let warning = too_few(report).map_or_else(String::new, |warning| format!("<p>{warning}.</p>\n"));
     format!(
         "<h1>Tuners compared</h1>\n<p class=\"soft\">Simulated: no number here was measured. Workload {}, \
-         {cells} cells, {seeds} seeds of {worlds} worlds each, seed {seed}, dynamiccl {version}.</p>\n",
+         {cells} cells, {seeds} seeds of {worlds} worlds each, seed {seed}, dynamiccl {version}.</p>\n{warning}",
         escape(workload)
     )
 }
 
 fn summary(report: &Report) -> String {
+    let verdicts: String =
+        report.tuners.iter().map(|tuner| format!("<li>{}</li>\n", escape(&verdict(tuner)))).collect();
     format!(
-        "<h2>Summary</h2>\n<p>Speed-up is NCCL's own time divided by the tuner's, regret how much longer it \
+        "<h2>Summary</h2>\n<ul>\n{verdicts}</ul>\n<p>Speed-up is NCCL's own time divided by the tuner's, regret how much longer it \
          takes than the best setting; both are geometric means over cells, after the first 50 calls of a job. \
-         Hold is regret without feedback. Since start is total time against NCCL's over the first calls of a \
-         job, with everything that was tried on the way.</p>\n<div class=\"wide\">{}</div>\n",
+         Hold is regret without feedback from the job's calls. Knobs are how many different ones ran. Since \
+         start is total time against NCCL's over the first calls of a job, with everything that was tried on \
+         the way.</p>\n<div class=\"wide\">{}</div>\n",
         tables::summary(report)
     )
 }
 
 fn speeds(report: &Report) -> String {
+    let [low, high] = curves::LIMITS;
     let mut text = format!(
-        "<h2>Speed-up over NCCL by size</h2>\n<p>Above 1 is faster than NCCL's own choice.</p>\n<p>{}</p>\n",
+        "<h2>Speed-up over NCCL by size</h2>\n<p>Above 1 is faster than NCCL's own choice. Curves are cut off at \
+         {low} and {high}: a hollow dot on the edge lies beyond it, and says its number under the mouse.</p>\n\
+         <p>{}</p>\n",
         tuner_key(report)
     );
-    for (tier, plots) in curves::rows(report) {
-        text += &format!("<h3>Tier {tier}</h3>\n<div class=\"wide\">{plots}</div>\n");
+    for (title, plots) in curves::rows(report) {
+        text += &format!("<h3>{title}</h3>\n<div class=\"wide\">{plots}</div>\n");
     }
-    text
+    text + TRIALS
 }
 
 fn regrets(report: &Report) -> String {
     format!(
-        "<h2>Regret by tier</h2>\n<p>Bars are with feedback, the line across is without.</p>\n<p>{}</p>\n\
-         <div class=\"wide\">{}</div>\n",
+        "<h2>Regret by tier</h2>\n<p>Bars are with feedback, the line across is without. Both are cut off at \
+         {:.0} %: the number above a bar that is cut off is its regret in per cent.</p>\n<p>{}</p>\n\
+         <div class=\"wide\">{}</div>\n{TRIALS}",
+        100.0 * bars::MOST,
         tuner_key(report),
         bars::plot(report)
     )
@@ -89,7 +102,7 @@ fn decisions(report: &Report) -> String {
 fn tuner_key(report: &Report) -> String {
     let names = report.tuners.iter().enumerate();
     names
-        .map(|(at, tuner)| key(&format!("bar {}", colours::tuner_class(&tuner.name, at)), &tuner.name))
+        .map(|(at, tuner)| key(&format!("bar {}", colours::tuner_class(tuner.kind, at)), &tuner.name))
         .collect()
 }
 

@@ -7,7 +7,7 @@ use super::svg::escape;
 
 /// Every tuner at every tier; which cell is the worst shows under the mouse.
 pub fn summary(report: &Report) -> String {
-    let since = MARKS.map(|mark| format!("<th>{mark} calls</th>")).concat();
+    let since = MARKS.map(|mark| format!("<th>since start, {mark} calls</th>")).concat();
     let mut rows = String::new();
     for (place, figures) in groups(report) {
         let there = report.tuners.iter().zip(figures).filter_map(|(tuner, f)| Some((&tuner.name, f?)));
@@ -18,7 +18,7 @@ pub fn summary(report: &Report) -> String {
     }
     format!(
         "<table>\n<tr><th>where</th><th class=\"word\">tuner</th><th>cells</th><th>speed-up</th><th>regret</th>\
-         <th>hold</th><th>worst cell</th><th>left to NCCL</th>{since}</tr>\n{rows}</table>\n"
+         <th>hold</th><th>worst cell</th><th>left to NCCL</th><th>knobs</th>{since}</tr>\n{rows}</table>\n"
     )
 }
 
@@ -33,7 +33,7 @@ fn cells(name: &str, figures: &Figures) -> String {
     });
     format!(
         "<td class=\"word\">{}</td><td>{}</td><td>{:.3}{spread}</td><td>{}</td><td>{}</td>\
-         <td title=\"{worst}\">{:.3}</td><td>{}</td>{}",
+         <td title=\"{worst}\">{:.3}</td><td>{}</td><td>{}</td>{}",
         escape(name),
         figures.cells,
         figures.speedup,
@@ -41,6 +41,7 @@ fn cells(name: &str, figures: &Figures) -> String {
         percent(figures.regret_hold),
         figures.worst_cell,
         percent(figures.fallback_share),
+        figures.distinct_knobs,
         since.concat()
     )
 }
