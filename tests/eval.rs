@@ -143,7 +143,7 @@ fn a_search_beside_the_job_is_paid_for_in_the_verdict() {
     assert_eq!(figure("mraco_online", "regret_hold"), figure("nccl", "regret_hold"));
     let whole = number(&tuner(&document, "mraco")["overall"]["cumulative"]["1000"]);
     assert!(
-        verdicts[1].ends_with(&format!("a job of 1000 calls takes {whole:.3} times NCCL's")),
+        verdicts[1].ends_with(&format!("a job of 1000 calls takes {whole:.3} times NCCL's (10 such jobs)")),
         "{verdicts:?}"
     );
 }

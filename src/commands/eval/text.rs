@@ -154,7 +154,9 @@ pub fn verdict(tuner: &TunerReport) -> String {
         }
     };
     let whole = figures.cumulative.last_key_value().map_or_else(String::new, |(calls, ratio)| {
-        format!("; a job of {calls} calls takes {ratio:.3} times NCCL's")
+        let jobs = figures.cumulative_episodes;
+        let few = if jobs < LEAST_WORLDS as usize { format!(" ({jobs} such jobs)") } else { String::new() };
+        format!("; a job of {calls} calls takes {ratio:.3} times NCCL's{few}")
     });
     format!(
         "{}: {:.3}× NCCL over {over} (simulated), worst cell {:.3}× ({}){whole}",
