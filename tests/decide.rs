@@ -24,7 +24,7 @@ fn a_table_decides_what_it_says_and_leaves_the_rest_to_nccl() {
         assert!((speedup / number(&answer["speedup"]) - 1.0).abs() < 1e-9);
         match (answer["collective"].as_str().unwrap(), bytes) {
             ("allreduce", 0..=65536) => {
-                assert_eq!((&chosen["algo"], &chosen["proto"]), (&"tree".into(), &"ll".into()))
+                assert_eq!((&chosen["algo"], &chosen["proto"]), (&"tree".into(), &"ll".into()));
             }
             ("allreduce", _) => {
                 assert_eq!((&chosen["algo"], &chosen["proto"]), (&"ring".into(), &"simple".into()));
