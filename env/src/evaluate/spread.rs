@@ -1,7 +1,8 @@
 //! Spreading work over threads so that the result is the same for any number of them.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::thread;
+
+use crate::threads::together;
 
 /// Does every piece of work; the results are in the order of the pieces. The first error, in that order, ends
 /// the work of all threads.
@@ -22,19 +23,7 @@ pub fn spread<T: Sync, R: Send, E: Send>(
         }
         done
     };
-    let mut done = thread::scope(|scope| {
-        let others: Vec<_> = (1..threads.max(1)).map(|_| scope.spawn(take)).collect();
-        let mut done = take();
-        for other in others {
-            match other.join() {
-                Ok(theirs) => done.extend(theirs),
-                Err(panic) => std::panic::resume_unwind(panic),
-            }
-        }
-        done
-    });
-    done.sort_by_key(|(at, _)| *at);
-    done.into_iter().map(|(_, result)| result).collect()
+    together(threads, take).into_iter().collect()
 }
 
 #[cfg(test)]

@@ -5,9 +5,9 @@
 //! without meeting the others.
 
 use std::sync::{Mutex, PoisonError};
-use std::thread;
 
 use crate::gym::{Action, Env, EnvError, Observation, Transition};
+use crate::threads::together;
 
 /// Shards for each thread: jobs cost more or less, so a thread that is done early takes another.
 const SHARDS: usize = 8;
@@ -133,19 +133,7 @@ impl<E: Env> VecEnv<E> {
             }
             done
         };
-        let mut done = thread::scope(|scope| {
-            let others: Vec<_> = (1..self.threads).map(|_| scope.spawn(take)).collect();
-            let mut done = take();
-            for other in others {
-                match other.join() {
-                    Ok(theirs) => done.extend(theirs),
-                    Err(panic) => std::panic::resume_unwind(panic),
-                }
-            }
-            done
-        });
-        done.sort_by_key(|(at, _)| *at);
-        done.into_iter().map(|(_, result)| result).collect()
+        together(self.threads, take)
     }
 }
 

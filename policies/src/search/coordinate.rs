@@ -12,7 +12,7 @@
 
 use dynamiccl_spec::math::ln;
 
-use super::tallies::Tallies;
+use super::tallies::{Tallies, known_by_tallies};
 use super::{Found, Point, Search, Space, Trial};
 
 /// An implementation that starts this many times slower than the best known is left out: no resource
@@ -173,17 +173,7 @@ impl Search for Coordinate {
         }
     }
 
-    fn best(&self) -> Option<Found> {
-        self.tallies.best(0.0)
-    }
-
-    fn ranked(&self, count: usize) -> Vec<Found> {
-        self.tallies.ranked(0.0, count)
-    }
-
-    fn spent(&self) -> f64 {
-        self.tallies.spent()
-    }
+    known_by_tallies!();
 }
 
 #[cfg(test)]

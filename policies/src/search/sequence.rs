@@ -1,6 +1,6 @@
 //! Searches that learn nothing while they run: every point in turn, or every point in random order.
 
-use super::tallies::Tallies;
+use super::tallies::{Tallies, known_by_tallies};
 use super::{Found, Point, Search, Space, Trial};
 use crate::random::Random;
 
@@ -47,17 +47,7 @@ impl Search for Sequence {
         }
     }
 
-    fn best(&self) -> Option<Found> {
-        self.tallies.best(0.0)
-    }
-
-    fn ranked(&self, count: usize) -> Vec<Found> {
-        self.tallies.ranked(0.0, count)
-    }
-
-    fn spent(&self) -> f64 {
-        self.tallies.spent()
-    }
+    known_by_tallies!();
 }
 
 #[cfg(test)]

@@ -123,6 +123,25 @@ impl Tallies {
     }
 }
 
+/// What a search knows, where all of it is in its tallies.
+macro_rules! known_by_tallies {
+    () => {
+        fn best(&self) -> Option<Found> {
+            self.tallies.best(0.0)
+        }
+
+        fn ranked(&self, count: usize) -> Vec<Found> {
+            self.tallies.ranked(0.0, count)
+        }
+
+        fn spent(&self) -> f64 {
+            self.tallies.spent()
+        }
+    };
+}
+
+pub(super) use known_by_tallies;
+
 #[cfg(test)]
 mod tests {
     use super::*;

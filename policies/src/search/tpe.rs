@@ -11,7 +11,7 @@
 use dynamiccl_spec::math::{exp, ln};
 
 use super::density::Kernel;
-use super::tallies::{Tallies, Tally};
+use super::tallies::{Tallies, Tally, known_by_tallies};
 use super::{Found, Point, Search, Space, Trial, sample};
 use crate::random::Random;
 
@@ -126,17 +126,7 @@ impl Search for Tpe {
         }
     }
 
-    fn best(&self) -> Option<Found> {
-        self.tallies.best(0.0)
-    }
-
-    fn ranked(&self, count: usize) -> Vec<Found> {
-        self.tallies.ranked(0.0, count)
-    }
-
-    fn spent(&self) -> f64 {
-        self.tallies.spent()
-    }
+    known_by_tallies!();
 }
 
 #[cfg(test)]
