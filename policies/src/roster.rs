@@ -20,11 +20,6 @@ pub struct Entry {
 /// Every list.
 const LISTS: &[&[Entry]] = &[baselines::ROSTER, online::ROSTER];
 
-/// The names of all tuners that can be had.
-pub fn names() -> impl Iterator<Item = &'static str> {
-    entries().map(|entry| entry.name)
-}
-
 /// The tuner of this name.
 pub fn by_name(name: &str, seed: u64) -> Result<Box<dyn Tuner>, UnknownWord> {
     let known: Vec<_> = entries().map(|entry| (entry.name, entry.make)).collect();
@@ -42,7 +37,7 @@ mod tests {
 
     #[test]
     fn every_tuner_has_a_name_of_its_own_and_answers_to_it() {
-        let mut all: Vec<_> = names().collect();
+        let mut all: Vec<_> = entries().map(|entry| entry.name).collect();
         for &name in &all {
             assert_eq!(by_name(name, 1).unwrap().name(), name);
         }

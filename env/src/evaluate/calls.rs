@@ -105,7 +105,7 @@ pub fn play_fastest(calls: &mut impl Calls, judge: &mut Judge<'_>) {
 }
 
 /// Whether a call was not the tuner's to choose.
-pub fn left_to_nccl(decision: &Decision) -> bool {
+fn left_to_nccl(decision: &Decision) -> bool {
     decision.reason != Reason::Policy
 }
 

@@ -46,7 +46,7 @@ pub fn judge(
             let free = matches!(entrant.player, Player::Oracle);
             let env = if free { env.free_threads() } else { env };
             let mut running = Running::new(env, job, &mut cells)?;
-            let (tier, held_out) = running.ground();
+            let (tier, held_out) = (running.tier, running.held_out);
             let mut judge = Judge::new(&mut tally, held);
             match &entrant.player {
                 Player::Tuner(make) => play(&mut running, make(tuner_seed).as_mut(), held, &mut judge),
@@ -97,6 +97,10 @@ impl Cell {
 struct Running<'a> {
     env: SimEnv,
     observation: Observation,
+    /// The tier of its machine.
+    tier: u8,
+    /// Whether the machine's cluster is held out.
+    held_out: bool,
     cells: &'a mut Cells,
     calls: u32,
     over: bool,
@@ -110,13 +114,11 @@ impl<'a> Running<'a> {
     fn new(mut env: SimEnv, seed: u64, cells: &'a mut Cells) -> Result<Self, EnvError> {
         let mut observation = Observation::new(env.spaces());
         env.reset(Some(seed), &mut observation)?;
+        // Whether a cluster is held out is read from files: once for a job, not at every call.
+        let ground = env.machine().map(|(cluster, nodes)| (cluster.tier(nodes), is_held_out(cluster)));
+        let (tier, held_out) = ground.unwrap_or_default();
         let (calls, over, truths, said, failed) = (0, false, Vec::new(), Knobs::OWN, None);
-        Ok(Running { env, observation, cells, calls, over, truths, said, failed })
-    }
-
-    /// The tier of the machine, and whether its cluster is held out.
-    fn ground(&self) -> (u8, bool) {
-        self.env.machine().map_or((0, false), |(cluster, nodes)| (cluster.tier(nodes), is_held_out(cluster)))
+        Ok(Running { env, observation, tier, held_out, cells, calls, over, truths, said, failed })
     }
 
     /// Takes a step; what came of the call, unless the environment failed.
@@ -200,7 +202,6 @@ impl Calls for Running<'_> {
     fn run(&mut self, choice: usize) -> Outcome {
         let question = self.env.question().expect("a call runs after it was asked about");
         let cluster = self.env.machine().map_or_else(String::new, |(cluster, _)| cluster.name.clone());
-        let (_, held_out) = self.ground();
         let (collective, bytes) = (question.call.collective, rounded(question.call.bytes));
         let place = Place { cluster, nodes: question.nodes, collective, bytes };
         self.calls += 1;
@@ -209,7 +210,7 @@ impl Calls for Running<'_> {
         // Judged without the queues that own channels have filled, as everything else is.
         let ran = report.and_then(|report| report.ran).map_or(own, |ran| self.truth(&ran));
         let tier = report.map_or(0, |report| report.tier);
-        let cell = self.cells.at(place, tier, held_out);
+        let cell = self.cells.at(place, tier, self.held_out);
         let known = &mut self.cells.all[cell];
         known.own = known.choice(&own);
         let fastest = known.choice(&best);

@@ -55,14 +55,16 @@ impl Online {
         Online { method, seed, kinds: ByKey::default(), unmeasured: false }
     }
 
-    fn new_kind(&self, query: &Query<'_>) -> Option<Kind> {
-        Kind::new(query, self.method, Random::of(self.seed, Key::of(query).number()).bits())
+    /// The seed of a kind's search.
+    fn seed_of(&self, key: &Key) -> u64 {
+        Random::of(self.seed, key.number()).bits()
     }
 
     /// Searches with calls beside the job's own. A search begins with NCCL's own knobs, which always run: where
     /// even those get no time, nobody measures. After that, what gets none cannot run.
     fn search_before(&mut self, query: &Query<'_>, measure: &mut Measure<'_>) {
-        let Some(mut kind) = self.new_kind(query) else { return };
+        let key = Key::of(query);
+        let Some(mut kind) = Kind::new(query, self.method, self.seed_of(&key)) else { return };
         let mut answered = false;
         while let Some(knobs) = kind.trial() {
             let micros = measure(&knobs);
@@ -73,7 +75,7 @@ impl Online {
             }
             kind.learn(&knobs, micros.unwrap_or(f64::INFINITY), self.method);
         }
-        self.kinds.insert(Key::of(query), kind);
+        self.kinds.insert(key, kind);
     }
 }
 
@@ -107,15 +109,17 @@ impl Tuner for Online {
 
     fn learn(&mut self, query: &Query<'_>, measured: &Measured) {
         let key = Key::of(query);
-        if !self.kinds.contains_key(&key) {
-            if self.method.before || query.settled().is_some() {
-                return;
-            }
-            let Some(kind) = self.new_kind(query) else { return };
-            self.kinds.insert(key, kind);
-        }
+        // A kind is looked up once: this is done at every call.
         if let Some(kind) = self.kinds.get_mut(&key) {
             kind.learn(&measured.knobs, measured.micros, self.method);
+            return;
+        }
+        if self.method.before || query.settled().is_some() {
+            return;
+        }
+        if let Some(mut kind) = Kind::new(query, self.method, self.seed_of(&key)) {
+            kind.learn(&measured.knobs, measured.micros, self.method);
+            self.kinds.insert(key, kind);
         }
     }
 }
