@@ -1,3 +1,18 @@
 //! What needs a gradient: the LSTM actor-critic, PPO, the curriculum and its checkpoints. It trains
 //! over `dynamiccl-env` and leaves a frozen policy for `dynamiccl-policies`; it never prints.
+//!
+//! Data flows one way. A [`rollout::Collector`] acts in environments with the plain-Rust network and
+//! fills a [`rollout::Rollout`]; [`learn`] turns parts of it into gradients of [`Params`] with burn;
+//! the trainer takes steps along them, stage by stage.
 #![forbid(unsafe_code)]
+
+pub mod config;
+pub mod learn;
+pub mod normal;
+pub mod params;
+pub mod progress;
+pub mod rollout;
+
+pub use config::Config;
+pub use normal::Normaliser;
+pub use params::Params;
