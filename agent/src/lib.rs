@@ -6,12 +6,15 @@
 //! the trainer takes steps along them, stage by stage.
 #![forbid(unsafe_code)]
 
+pub mod adam;
 pub mod config;
+pub mod gae;
 pub mod learn;
 pub mod normal;
 pub mod params;
 pub mod progress;
 pub mod rollout;
+pub mod schedule;
 
 pub use config::Config;
 pub use normal::Normaliser;
