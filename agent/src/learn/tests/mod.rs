@@ -2,3 +2,4 @@
 
 mod made;
 mod slope;
+mod speed;
