@@ -18,6 +18,7 @@ pub mod progress;
 pub mod returns;
 pub mod rollout;
 pub mod schedule;
+pub mod start;
 pub mod trainer;
 pub mod training;
 
