@@ -3,8 +3,29 @@
 //! A part is some of the sequences of a rollout, whole. What is returned is this part's share of the
 //! gradient of the minibatch's mean losses, so that shares of all parts only have to be added.
 
+mod chosen;
+mod critic;
+mod device;
+mod graph;
+mod heads;
+mod hindsight;
+mod learner;
+mod leaves;
+mod losses;
+mod lstm;
+mod matrices;
+mod recall;
+mod sequences;
+#[cfg(test)]
+mod tests;
+mod work;
+
 use crate::config::LossConfig;
 use crate::rollout::Rollout;
+
+pub use device::{Device, MissingDevice};
+pub use learner::{Learner, Next, Values};
+pub use sequences::Sequences;
 
 /// Some sequences of a rollout, with what the trainer has worked out about all of them.
 #[derive(Debug, Clone, Copy)]
@@ -81,6 +102,14 @@ pub struct Losses {
     pub divergence: f32,
     /// Share of ratios that the clip holds back.
     pub clipped: f32,
+}
+
+impl<'a> Part<'a> {
+    /// The sequences.
+    pub fn sequences(&self) -> Sequences<'a> {
+        let Part { rollout, environments, context_scaling, history_scaling, .. } = *self;
+        Sequences { rollout, environments, context_scaling, history_scaling }
+    }
 }
 
 impl Counts {
