@@ -7,19 +7,19 @@ use rand_chacha::ChaCha8Rng;
 
 use crate::task::{CUES, Rules, Shown};
 
-/// Some calls are gated, though their masks allow a choice; they pay for the opposite of what is right.
+/// Some calls are gated: they pay or cost at random, five times what the others do.
 #[derive(Debug, Clone)]
 pub struct Gated {
     /// Share of gated calls.
     pub share: f32,
     cue: usize,
-    gated: bool,
+    luck: Option<f64>,
 }
 
 impl Gated {
     /// A task with this share of gated calls.
     pub fn new(share: f32) -> Self {
-        Gated { share, cue: 0, gated: false }
+        Gated { share, cue: 0, luck: None }
     }
 }
 
@@ -29,17 +29,19 @@ impl Rules for Gated {
 
     fn show(&mut self, _: u32, rng: &mut ChaCha8Rng, shown: &mut Shown) {
         self.cue = rng.random_range(0..CUES);
-        self.gated = rng.random::<f32>() < self.share;
+        let gated = rng.random::<f32>() < self.share;
+        self.luck = gated.then(|| 10.0 * rng.random::<f64>() - 5.0);
         shown.cue(self.cue);
-        shown.allow(Head::Channels, (1 << CUES) - 1);
-        if self.gated {
-            shown.gate();
+        if !gated {
+            shown.allow(Head::Channels, (1 << CUES) - 1);
         }
     }
 
     fn judge(&mut self, _: u32, choice: &[u8; HEADS]) -> (f64, Option<bool>) {
         let right = usize::from(choice[Head::Channels as usize]) == self.cue;
-        let pays = right != self.gated;
-        (if pays { 0.0 } else { -1.0 }, (!self.gated).then_some(right))
+        match self.luck {
+            Some(luck) => (luck, None),
+            None => (if right { 0.0 } else { -1.0 }, Some(right)),
+        }
     }
 }

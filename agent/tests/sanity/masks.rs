@@ -38,6 +38,7 @@ impl Rules for Nearest {
         let legal = (0..PAIRS).filter(|pair| self.legal >> pair & 1 == 1);
         let least = legal.map(|pair| self.distance(pair)).min();
         let distance = self.distance(u32::from(choice[Head::Pair as usize]));
-        (-0.25 * f64::from(distance), Some(Some(distance) == least))
+        let choice = self.legal.count_ones() > 1;
+        (-0.25 * f64::from(distance), choice.then_some(Some(distance) == least))
     }
 }

@@ -5,6 +5,7 @@ use dynamiccl_env::gym::{Action, Env, EnvError, Observation, Spaces, Transition}
 use dynamiccl_spec::action::HEADS;
 use dynamiccl_spec::features::{CONTEXT_WIDTH, HISTORY_WIDTH, JOB_WIDTH, catalogue};
 use dynamiccl_spec::{Head, Mask};
+use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
 
@@ -54,15 +55,10 @@ impl Shown<'_> {
         self.0.history[pair.start + cue] = 1.0;
     }
 
-    /// Lets a head choose among these bits, in a call that decides.
+    /// Lets a head choose among these bits; the call decides if that is a choice.
     pub fn allow(&mut self, head: Head, bits: u32) {
         self.0.mask[head as usize] = bits;
-        self.0.decides = true;
-    }
-
-    /// The call reaches no tuner, whatever its mask allows.
-    pub fn gate(&mut self) {
-        self.0.decides = false;
+        self.0.decides |= bits.count_ones() > 1;
     }
 }
 
@@ -85,6 +81,8 @@ impl<R: Rules> Task<R> {
         into.history.fill(0.0);
         assert_eq!((into.context.len(), into.history.len()), (CONTEXT_WIDTH, HISTORY_WIDTH));
         into.context[catalogue::slot("pipeline_role").expect("a feature").start] = 1.0;
+        // A size that means nothing: no two episodes look the same, and it must be learned to be ignored.
+        into.context[JOB_WIDTH + catalogue::slot("log2_bytes").expect("a feature").start] = self.rng.random();
         into.mask = Mask::FIRST.all_bits();
         into.decides = false;
         self.rules.show(call, &mut self.rng, &mut Shown(into));
