@@ -127,3 +127,27 @@ impl Counts {
         }
     }
 }
+
+impl Share {
+    /// Both together.
+    pub fn plus(mut self, other: Share) -> Self {
+        self.gradient.iter_mut().zip(&other.gradient).for_each(|(sum, slope)| *sum += slope);
+        self.losses.add(&other.losses, 1.0);
+        self
+    }
+}
+
+impl Losses {
+    /// Adds others, so many times.
+    pub fn add(&mut self, other: &Losses, times: f32) {
+        let Losses { policy, value, entropy, hindsight, estimate, gain, divergence, clipped } = other;
+        self.policy += times * policy;
+        self.value += times * value;
+        self.entropy.iter_mut().zip(entropy).for_each(|(sum, x)| *sum += times * x);
+        self.hindsight += times * hindsight;
+        self.estimate += times * estimate;
+        self.gain += times * gain;
+        self.divergence += times * divergence;
+        self.clipped += times * clipped;
+    }
+}
