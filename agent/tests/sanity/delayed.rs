@@ -7,6 +7,7 @@ use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 
 use crate::task::{CUES, Rules, Shown};
+use crate::train::{accuracy, config, trained};
 
 /// The first choice is paid for with the last call.
 #[derive(Debug, Clone, Default)]
@@ -34,4 +35,23 @@ impl Rules for Late {
         let paid = call + 1 == Self::CALLS && self.chosen != self.cue;
         (if paid { -1.0 } else { 0.0 }, None)
     }
+}
+
+fn right_with(discount: f32) -> f64 {
+    let rules = Late::default();
+    let mut config = config();
+    config.rollout.discount = discount;
+    accuracy(&trained(&rules, &config, 60), &rules, &config)
+}
+
+#[test]
+fn credit_travels_back_over_calls() {
+    let right = right_with(0.9);
+    assert!(right >= 0.95, "{right}");
+}
+
+#[test]
+fn without_a_future_there_is_no_credit() {
+    let right = right_with(0.0);
+    assert!(right <= 0.6, "{right}");
 }

@@ -6,6 +6,7 @@ use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 
 use crate::task::{CUES, Rules, Shown};
+use crate::train::{accuracy, beginner, config, train, trained};
 
 /// Some calls are gated: they pay or cost at random, five times what the others do.
 #[derive(Debug, Clone)]
@@ -44,4 +45,25 @@ impl Rules for Gated {
             None => (if right { 0.0 } else { -1.0 }, Some(right)),
         }
     }
+}
+
+#[test]
+fn luck_in_gated_calls_is_not_taken_for_merit() {
+    let rules = Gated::new(0.5);
+    let mut config = config();
+    config.rollout.discount = 0.0;
+    let right = accuracy(&trained(&rules, &config, 60), &rules, &config);
+    assert!(right >= 0.95, "{right}");
+}
+
+#[test]
+fn where_every_call_is_gated_only_the_critic_learns() {
+    let (rules, config) = (Gated::new(1.0), config());
+    let mut trainer = beginner(&rules, &config, 1);
+    let before = trainer.params().clone();
+    train(&mut trainer, 0..3, 3);
+    let (before, after) = (before.values(), trainer.params().values());
+    let critic = trainer.params().layout().tensor("critic.first.weight").range.start;
+    assert_eq!(before[..critic], after[..critic]);
+    assert_ne!(before[critic..], after[critic..]);
 }

@@ -6,6 +6,7 @@ use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 
 use crate::task::{CUES, Rules, Shown};
+use crate::train::{accuracy, config, trained};
 
 /// The cue of a call says which channels and which pair are right, among all that there are.
 #[derive(Debug, Clone, Default)]
@@ -29,4 +30,11 @@ impl Rules for Identity {
         let wrong = wrong.count();
         (-0.5 * wrong as f64, Some(wrong == 0))
     }
+}
+
+#[test]
+fn what_every_call_says_is_learned() {
+    let (rules, config) = (Identity::default(), config());
+    let right = accuracy(&trained(&rules, &config, 60), &rules, &config);
+    assert!(right >= 0.95, "{right}");
 }

@@ -7,6 +7,8 @@ mod identity;
 mod masks;
 mod memory;
 mod task;
+mod threads;
+mod train;
 
 use dynamiccl_env::gym::check::{CheckOptions, check};
 

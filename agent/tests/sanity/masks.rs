@@ -6,6 +6,7 @@ use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 
 use crate::task::{CUES, Rules, Shown};
+use crate::train::{accuracy, config, trained};
 
 /// Pairs that there are in this task.
 const PAIRS: u32 = 8;
@@ -41,4 +42,11 @@ impl Rules for Nearest {
         let choice = self.legal.count_ones() > 1;
         (-0.25 * f64::from(distance), choice.then_some(Some(distance) == least))
     }
+}
+
+#[test]
+fn the_best_of_what_is_left_is_learned_and_nothing_else_is_tried() {
+    let (rules, config) = (Nearest::default(), config());
+    let right = accuracy(&trained(&rules, &config, 60), &rules, &config);
+    assert!(right >= 0.95, "{right}");
 }

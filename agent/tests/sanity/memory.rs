@@ -7,6 +7,7 @@ use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 
 use crate::task::{CUES, Rules, Shown};
+use crate::train::{accuracy, config, trained};
 
 /// Where the cue is shown.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -59,4 +60,36 @@ impl Rules for Recall {
         let right = usize::from(choice[Head::Channels as usize]) == self.cue;
         (if right { 0.0 } else { -1.0 }, Some(right))
     }
+}
+
+#[test]
+fn a_cue_of_the_first_call_is_remembered() {
+    let (rules, config) = (Recall::new(Cue::Context, 1), config());
+    let right = accuracy(&trained(&rules, &config, 60), &rules, &config);
+    assert!(right >= 0.95, "{right}");
+}
+
+#[test]
+fn a_cue_of_a_history_row_is_remembered() {
+    let (rules, config) = (Recall::new(Cue::History, 1), config());
+    let right = accuracy(&trained(&rules, &config, 60), &rules, &config);
+    assert!(right >= 0.95, "{right}");
+}
+
+#[test]
+fn without_the_lstm_nobody_can_know() {
+    let rules = Recall::new(Cue::Context, 1);
+    let mut config = config();
+    config.without.lstm = true;
+    let right = accuracy(&trained(&rules, &config, 60), &rules, &config);
+    assert!((0.15..0.35).contains(&right), "{right}");
+}
+
+#[test]
+fn a_memory_that_is_refreshed_late_still_helps() {
+    let rules = Recall::new(Cue::Context, 3);
+    let mut config = config();
+    config.rollout.refresh = 3;
+    let right = accuracy(&trained(&rules, &config, 60), &rules, &config);
+    assert!(right >= 0.95, "{right}");
 }

@@ -1,6 +1,7 @@
 //! Small tasks in the clothes of the simulator: every width, mask and episode border is that of the knobs,
 //! so that the real network and the real trainer are tried, and only what is right is made up.
 
+use dynamiccl_agent::rollout::{Outcome, Trainable};
 use dynamiccl_env::gym::{Action, Env, EnvError, Observation, Spaces, Transition};
 use dynamiccl_spec::action::HEADS;
 use dynamiccl_spec::features::{CONTEXT_WIDTH, HISTORY_WIDTH, JOB_WIDTH, catalogue};
@@ -76,6 +77,15 @@ impl<R: Rules> Task<R> {
         }
     }
 
+    /// Begins the episode that the seed and its number say.
+    fn begin(&mut self, into: &mut Observation) -> Result<Option<bool>, EnvError> {
+        self.rng = ChaCha8Rng::seed_from_u64(self.seed);
+        self.rng.set_stream(self.episode);
+        self.call = Some(0);
+        self.observe(0, into);
+        Ok(None)
+    }
+
     fn observe(&mut self, call: u32, into: &mut Observation) {
         into.context.fill(0.0);
         into.history.fill(0.0);
@@ -87,6 +97,27 @@ impl<R: Rules> Task<R> {
         into.decides = false;
         self.rules.show(call, &mut self.rng, &mut Shown(into));
         self.mask = into.mask;
+    }
+}
+
+impl<R: Rules> Trainable for Task<R> {
+    type Place = (u64, u64);
+
+    fn place(&self) -> (u64, u64) {
+        (self.seed, self.episode)
+    }
+
+    fn rejoin(
+        &mut self,
+        &(seed, episode): &(u64, u64),
+        into: &mut Observation,
+    ) -> Result<Self::Info, EnvError> {
+        (self.seed, self.episode) = (seed, episode);
+        self.begin(into)
+    }
+
+    fn outcome(_: &Self::Info) -> Outcome {
+        Outcome::default()
     }
 }
 
@@ -103,11 +134,7 @@ impl<R: Rules> Env for Task<R> {
             Some(seed) => (seed, 0),
             None => (self.seed, self.episode + 1),
         };
-        self.rng = ChaCha8Rng::seed_from_u64(self.seed);
-        self.rng.set_stream(self.episode);
-        self.call = Some(0);
-        self.observe(0, into);
-        Ok(None)
+        self.begin(into)
     }
 
     fn step(&mut self, action: &Action, into: &mut Observation) -> Result<Transition<Self::Info>, EnvError> {
