@@ -7,7 +7,7 @@ use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 
 use crate::task::{CUES, Rules, Shown};
-use crate::train::{accuracy, config, trained};
+use crate::train::{config, right_after_training};
 
 /// The first choice is paid for with the last call.
 #[derive(Debug, Clone, Default)]
@@ -41,7 +41,7 @@ fn right_with(discount: f32) -> f64 {
     let rules = Late::default();
     let mut config = config();
     config.rollout.discount = discount;
-    accuracy(&trained(&rules, &config, 60), &rules, &config)
+    right_after_training(&rules, &config)
 }
 
 #[test]

@@ -6,7 +6,7 @@ use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 
 use crate::task::{CUES, Rules, Shown};
-use crate::train::{accuracy, beginner, config, train, trained};
+use crate::train::{beginner, config, right_after_training, train};
 
 /// Some calls are gated: they pay or cost at random, five times what the others do.
 #[derive(Debug, Clone)]
@@ -52,7 +52,7 @@ fn luck_in_gated_calls_is_not_taken_for_merit() {
     let rules = Gated::new(0.5);
     let mut config = config();
     config.rollout.discount = 0.0;
-    let right = accuracy(&trained(&rules, &config, 60), &rules, &config);
+    let right = right_after_training(&rules, &config);
     assert!(right >= 0.95, "{right}");
 }
 

@@ -6,7 +6,7 @@ use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 
 use crate::task::{CUES, Rules, Shown};
-use crate::train::{accuracy, config, trained};
+use crate::train::{config, right_after_training};
 
 /// Pairs that there are in this task.
 const PAIRS: u32 = 8;
@@ -47,6 +47,6 @@ impl Rules for Nearest {
 #[test]
 fn the_best_of_what_is_left_is_learned_and_nothing_else_is_tried() {
     let (rules, config) = (Nearest::default(), config());
-    let right = accuracy(&trained(&rules, &config, 60), &rules, &config);
+    let right = right_after_training(&rules, &config);
     assert!(right >= 0.95, "{right}");
 }

@@ -7,7 +7,7 @@ use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 
 use crate::task::{CUES, Rules, Shown};
-use crate::train::{accuracy, config, trained};
+use crate::train::{config, right_after_training};
 
 /// Where the cue is shown.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -65,14 +65,14 @@ impl Rules for Recall {
 #[test]
 fn a_cue_of_the_first_call_is_remembered() {
     let (rules, config) = (Recall::new(Cue::Context, 1), config());
-    let right = accuracy(&trained(&rules, &config, 60), &rules, &config);
+    let right = right_after_training(&rules, &config);
     assert!(right >= 0.95, "{right}");
 }
 
 #[test]
 fn a_cue_of_a_history_row_is_remembered() {
     let (rules, config) = (Recall::new(Cue::History, 1), config());
-    let right = accuracy(&trained(&rules, &config, 60), &rules, &config);
+    let right = right_after_training(&rules, &config);
     assert!(right >= 0.95, "{right}");
 }
 
@@ -81,7 +81,7 @@ fn without_the_lstm_nobody_can_know() {
     let rules = Recall::new(Cue::Context, 1);
     let mut config = config();
     config.without.lstm = true;
-    let right = accuracy(&trained(&rules, &config, 60), &rules, &config);
+    let right = right_after_training(&rules, &config);
     assert!((0.15..0.35).contains(&right), "{right}");
 }
 
@@ -90,6 +90,6 @@ fn a_memory_that_is_refreshed_late_still_helps() {
     let rules = Recall::new(Cue::Context, 3);
     let mut config = config();
     config.rollout.refresh = 3;
-    let right = accuracy(&trained(&rules, &config, 60), &rules, &config);
+    let right = right_after_training(&rules, &config);
     assert!(right >= 0.95, "{right}");
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use dynamiccl_agent::Config;
-use dynamiccl_agent::config::{LossConfig, OptimiserConfig, RolloutConfig};
+use dynamiccl_agent::config::{LossConfig, NetworkConfig, OptimiserConfig, RolloutConfig};
 use dynamiccl_agent::learn::{Device, Learner};
 use dynamiccl_agent::params::Layout;
 use dynamiccl_agent::trainer::{At, Makings, Trainer};
@@ -16,10 +16,13 @@ use crate::task::{Rules, Task};
 
 /// Calls that a policy is judged by.
 const JUDGED: usize = 2_000;
+/// Updates of a training. Every task that can be solved is after 20.
+const UPDATES: u32 = 25;
 
-/// The usual network, with rollouts as small as these tasks are.
+/// The usual agent, as small as these tasks are.
 pub fn config() -> Config {
     Config {
+        network: NetworkConfig { embedding: 24, memory: 32, expert: 24, resource: 16, critic: 32 },
         rollout: RolloutConfig {
             environments: 32,
             steps: 16,
@@ -43,17 +46,21 @@ pub fn config() -> Config {
 
 /// An agent that has not learned anything.
 pub fn beginner<R: Rules>(rules: &R, config: &Config, threads: usize) -> Trainer<Task<R>> {
-    let layout = Arc::new(Layout::new(&config.network, 0));
-    let learner = Learner::new(layout, Device::Flex).expect("always there");
-    let makings = Makings { config: config.clone(), learner, threads };
-    Trainer::new(makings, 11, || Task::new(rules.clone())).expect("a task that begins")
+    Trainer::new(makings(config, threads), 11, || Task::new(rules.clone())).expect("a task that begins")
 }
 
-/// The agent after this many updates.
-pub fn trained<R: Rules>(rules: &R, config: &Config, updates: u32) -> Trainer<Task<R>> {
-    let mut trainer = beginner(rules, config, 2);
-    train(&mut trainer, 0..updates, updates);
-    trainer
+/// What agents are made of.
+pub fn makings(config: &Config, threads: usize) -> Makings {
+    let layout = Arc::new(Layout::new(&config.network, 0));
+    let learner = Learner::new(layout, Device::Flex).expect("always there");
+    Makings { config: config.clone(), learner, threads }
+}
+
+/// How often an agent is right that was trained with this configuration.
+pub fn right_after_training<R: Rules>(rules: &R, config: &Config) -> f64 {
+    let mut trainer = beginner(rules, config, 1);
+    train(&mut trainer, 0..UPDATES, UPDATES);
+    accuracy(&trainer, rules, config)
 }
 
 /// Goes through these of all updates.
@@ -65,7 +72,7 @@ pub fn train<R: Rules>(trainer: &mut Trainer<Task<R>>, these: std::ops::Range<u3
 }
 
 /// How often the most probable choice is right, of calls that have a right one.
-pub fn accuracy<R: Rules>(trainer: &Trainer<Task<R>>, rules: &R, config: &Config) -> f64 {
+fn accuracy<R: Rules>(trainer: &Trainer<Task<R>>, rules: &R, config: &Config) -> f64 {
     let network = Network::new(&trainer.weights());
     let mut env = Task::new(rules.clone());
     let mut seen = Observation::new(env.spaces());
