@@ -73,7 +73,7 @@ impl Worth {
     pub fn loss(&self, leaves: &Leaves, said: &Said) -> Tensor<1> {
         let count = self.worth.dims()[0];
         let of_pairs = leaves.get("resource.pair").select(0, self.pairs.clone());
-        let u = (said.resource.clone().select(0, self.rows.clone()) + of_pairs).tanh();
+        let u = leaves.tanh(said.resource.clone().select(0, self.rows.clone()) + of_pairs);
         let channels = activation::softmax(leaves.layer("channels", u.clone()) + self.channels.clone(), 1);
         let of_channels = leaves.get("chunk.channels").reshape([1, CHANNELS, CHUNKS]);
         let chunks = leaves.layer("chunk", u).reshape([count, 1, CHUNKS]) + self.chunks.clone();
