@@ -4,11 +4,13 @@
 //!     training_steps ENVIRONMENTS STEPS EPOCHS MINIBATCHES CELLS UPDATES
 //!
 //! Everything else is as in a run of stage 1, hindsight and estimates included; no epoch is left out,
-//! however far the policy has moved. The first update warms up and does not count.
+//! however far the policy has moved. Seconds are those on a core; the first update warms up and does not
+//! count.
+
+mod clock;
 
 use std::error::Error;
 use std::sync::Arc;
-use std::time::Instant;
 
 use dynamiccl_agent::Config;
 use dynamiccl_agent::learn::Device;
@@ -36,21 +38,21 @@ fn main() -> Result<(), Box<dyn Error>> {
         device: Device::Flex,
         constants: Arc::new(ConstantsFile::full()),
     })?;
-    let mut seconds = [0.0; 3];
+    let mut wall = [0.0; 3];
     training.step()?;
-    let begun = Instant::now();
+    let begun = clock::seconds();
     for _ in 0..updates {
         let Event::Updated(update) = training.step()? else { return Err("the stage has ended".into()) };
         assert_eq!(update.epochs, epochs, "an epoch was left out");
         let of = [update.seconds.env, update.seconds.act, update.seconds.learn];
-        seconds.iter_mut().zip(of).for_each(|(sum, x)| *sum += x);
+        wall.iter_mut().zip(of).for_each(|(sum, x)| *sum += x);
     }
-    let wall = begun.elapsed().as_secs_f64();
+    let taken = clock::seconds() - begun;
     println!(
         "{}",
         serde_json::json!({
-            "steps_per_second": (updates * environments * steps) as f64 / wall,
-            "seconds": { "env": seconds[0], "act": seconds[1], "learn": seconds[2] },
+            "steps_per_second": (updates * environments * steps) as f64 / taken,
+            "wall_seconds": { "env": wall[0], "act": wall[1], "learn": wall[2] },
         })
     );
     Ok(())

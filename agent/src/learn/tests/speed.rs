@@ -10,7 +10,7 @@ use crate::learn::sequences::Inputs;
 use crate::learn::work::Work;
 use crate::learn::{Device, Learner, Next};
 
-const ROUNDS: usize = 40;
+const ROUNDS: usize = 100;
 
 /// ns that this thread has had a core: on a machine with other work the clock on the wall says little.
 fn on_core() -> f64 {
@@ -29,7 +29,14 @@ fn mean(rows: usize, mut of: impl FnMut()) -> f64 {
 #[test]
 #[ignore = "prints figures"]
 fn microseconds_per_row() {
-    let mut made = Made::new(NetworkConfig::default(), 16, 64, 1);
+    for sequences in [16, 4] {
+        println!("{sequences} sequences of 64 calls");
+        figures(sequences);
+    }
+}
+
+fn figures(sequences: usize) {
+    let mut made = Made::new(NetworkConfig::default(), sequences, 64, 1);
     let rows = made.rollout.rows();
     made.rollout.truths.truncate(rows / 8);
     let (all, by) = (made.all(), only("all"));
