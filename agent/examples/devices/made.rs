@@ -1,7 +1,7 @@
 //! A rollout with everything in it that a real one can have: all roles, masks, sources, gates and truths.
 
 use dynamiccl_agent::Normaliser;
-use dynamiccl_agent::rollout::{Rollout, Source, Truth};
+use dynamiccl_agent::rollout::{CHOICES, Rollout, Source, Truth};
 use dynamiccl_spec::features::{CONTEXT_WIDTH, HISTORY_WIDTH, catalogue};
 use dynamiccl_spec::{Head, Mask, Role};
 use rand::RngExt;
@@ -65,8 +65,8 @@ fn add_call(rollout: &mut Rollout, row: usize, rng: &mut ChaCha8Rng) {
     rollout.ln_times.push(if row % 3 == 0 { f32::NAN } else { rng.random::<f32>() - 0.5 });
     rollout.gains.push(if row % 3 == 0 { f32::NAN } else { rng.random::<f32>() - 0.5 });
     if row % 8 == 0 {
-        let gains = Head::Pair.size() * Head::Channels.size() * Head::Chunk.size();
-        let gains = (0..gains).map(|_| rng.random::<f32>() - 0.5).collect();
-        rollout.truths.push(Truth { row, gains });
+        let mut drawn = |count: usize| (0..count).map(|_| rng.random::<f32>() - 0.5).collect();
+        let gains = drawn(CHOICES);
+        rollout.truths.push(Truth { row, gains, ln_times: drawn(Head::Pair.size()) });
     }
 }
