@@ -62,9 +62,9 @@ fn add_call(rollout: &mut Rollout, row: usize, rng: &mut ChaCha8Rng) {
     rollout.rewards.push(-rng.random::<f32>());
     rollout.terminated.push(false);
     rollout.truncated.push(false);
-    rollout.ln_times.push(if row % 3 == 0 { f32::NAN } else { rng.random::<f32>() - 0.5 });
-    rollout.gains.push(if row % 3 == 0 { f32::NAN } else { rng.random::<f32>() - 0.5 });
-    if row % 8 == 0 {
+    rollout.ln_times.push(if row.is_multiple_of(3) { f32::NAN } else { rng.random::<f32>() - 0.5 });
+    rollout.gains.push(if row.is_multiple_of(3) { f32::NAN } else { rng.random::<f32>() - 0.5 });
+    if row.is_multiple_of(8) {
         let mut drawn = |count: usize| (0..count).map(|_| rng.random::<f32>() - 0.5).collect();
         let gains = drawn(CHOICES);
         rollout.truths.push(Truth { row, gains, ln_times: drawn(Head::Pair.size()) });

@@ -22,7 +22,14 @@ const UPDATES: u32 = 25;
 /// The usual agent, as small as these tasks are.
 pub fn config() -> Config {
     Config {
-        network: NetworkConfig { embedding: 24, memory: 32, expert: 24, resource: 16, critic: 32 },
+        network: NetworkConfig {
+            embedding: 24,
+            memory: 32,
+            expert: 24,
+            resource: 16,
+            critic: 32,
+            ..NetworkConfig::default()
+        },
         rollout: RolloutConfig {
             environments: 32,
             steps: 16,
