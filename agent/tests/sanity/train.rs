@@ -28,7 +28,8 @@ pub fn config() -> Config {
             expert: 24,
             resource: 16,
             critic: 32,
-            ..NetworkConfig::default()
+            // As long as the episodes of these tasks: a memory made for longer ones learns later.
+            horizon: 7.0,
         },
         rollout: RolloutConfig {
             environments: 32,
