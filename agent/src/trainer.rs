@@ -175,6 +175,11 @@ impl<E: Trainable> Trainer<E> {
         self.steps
     }
 
+    /// Every number that is moved.
+    pub fn params(&self) -> &Params {
+        &self.params
+    }
+
     /// The policy as it is now.
     pub fn weights(&self) -> Weights {
         self.params.folded(&self.contexts, &self.histories)
