@@ -12,7 +12,7 @@ use super::shared::{GraphsArgs, MachineArgs};
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = concat!("\
 EXAMPLES
-    dynamiccl export --policy a.safetensors --out b.safetensors --history job.jsonl
+    dynamiccl export --out mine.safetensors --history job.jsonl
     dynamiccl export --policy a.safetensors --out t.csv --format nccl-csv --cluster aws_p5 --nodes 4
 
 The table is for NVIDIA's example tuner (NCCL_TUNER_CONFIG_FILE=t.conf). It holds on this machine, for
@@ -20,9 +20,9 @@ communicators of this size, and cannot say chunk sizes or threads.
 
 ", exit_codes!()))]
 pub struct ExportArgs {
-    /// Policy to export
+    /// Policy to export [default: the one that comes with the program]
     #[arg(long, value_name = "FILE")]
-    pub policy: PathBuf,
+    pub policy: Option<PathBuf>,
     /// File to write
     #[arg(long, value_name = "FILE")]
     pub out: PathBuf,

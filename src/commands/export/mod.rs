@@ -16,6 +16,7 @@ use dynamiccl_policies::frozen::Frozen;
 use dynamiccl_policies::policy::PolicyTuner;
 
 use super::machine;
+use super::policy_file::shipped;
 use crate::args::{ExportArgs, ExportFormat, MachineArgs};
 use crate::atomic::OutFile;
 use crate::exit::Ending;
@@ -25,7 +26,7 @@ use report::{Report, Rules};
 /// Makes the plan and carries it out.
 pub fn run(args: &ExportArgs, session: &Session) -> Result<Ending> {
     check(args)?;
-    let source = Frozen::open(&args.policy)?;
+    let source = args.policy.as_deref().map_or_else(shipped, |file| Ok(Frozen::open(file)?))?;
     let mut out = OutFile::create(&args.out)?;
     let (frozen, recalled) = match &args.history {
         Some(file) => {
