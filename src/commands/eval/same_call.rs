@@ -6,7 +6,7 @@ use dynamiccl_spec::Bytes;
 use super::text::percent;
 use crate::table::{Column, Table};
 
-const COLUMNS: [Column; 10] = [
+const COLUMNS: [Column; 11] = [
     Column::left("collective"),
     Column::right("size"),
     Column::right("tier"),
@@ -16,6 +16,7 @@ const COLUMNS: [Column; 10] = [
     Column::right("speedup").unit("(x)"),
     Column::right("regret").unit("(%)"),
     Column::right("hold").unit("(%)"),
+    Column::right("bayes").unit("(%)"),
     Column::left("within 5 %"),
 ];
 
@@ -71,6 +72,7 @@ fn row(call: &SameCall, at: &AtTier) -> [String; COLUMNS.len()] {
         format!("{:.3}", at.speedup),
         percent(at.regret),
         at.regret_hold.map_or_else(|| "-".to_owned(), percent),
+        at.bayes_regret.map_or_else(|| "-".to_owned(), percent),
         answer(at.regret <= LIMIT).to_owned(),
     ]
 }

@@ -5,7 +5,7 @@ use dynamiccl_spec::Collective;
 use serde::Serialize;
 
 use super::Launch;
-use crate::evaluate::report::{CellReport, Place, Report};
+use crate::evaluate::report::{CellReport, Kind, Place, Report};
 
 /// Regret up to which knobs are as good as the oracle's.
 pub const LIMIT: f64 = 0.05;
@@ -80,6 +80,8 @@ pub struct AtTier {
     pub regret: f64,
     /// The same without.
     pub regret_hold: Option<f64>,
+    /// Regret of the best fixed knobs of the cell, where they were judged too: the least without feedback.
+    pub bayes_regret: Option<f64>,
 }
 
 impl SameCalls {
@@ -111,10 +113,11 @@ impl SameCalls {
 
 impl SameCall {
     fn new(report: &Report, position: usize, (collective, bytes): (Collective, u64)) -> Option<Self> {
+        let bayes = report.tuners.iter().position(|tuner| tuner.kind == Kind::Bayes);
         let at = |(cluster, nodes): (&str, u32)| {
             let place = Place { cluster: cluster.to_owned(), nodes, collective, bytes };
             let cell = report.cells.iter().find(|cell| cell.place == place && !cell.held_out)?;
-            AtTier::new(cell, position)
+            AtTier::new(cell, position, bayes)
         };
         let tiers = MACHINES.into_iter().map(at).collect::<Option<_>>()?;
         Some(SameCall { collective, bytes, tiers })
@@ -127,7 +130,7 @@ impl SameCall {
 }
 
 impl AtTier {
-    fn new(cell: &CellReport, position: usize) -> Option<Self> {
+    fn new(cell: &CellReport, position: usize, bayes: Option<usize>) -> Option<Self> {
         let figures = cell.tuners.get(position)?.as_ref()?;
         Some(AtTier {
             tier: cell.tier,
@@ -140,6 +143,7 @@ impl AtTier {
             speedup: figures.speedup,
             regret: figures.regret,
             regret_hold: figures.regret_hold,
+            bayes_regret: bayes.and_then(|bayes| Some(cell.tuners.get(bayes)?.as_ref()?.regret)),
         })
     }
 }

@@ -33,8 +33,8 @@ pub fn run(args: &EvalArgs, session: &Session) -> Result<Ending> {
     let machines = near_and_far.len() + EqualTables::machines()?.len();
     let progress = session.progress("proof", evaluation.steps(machines));
     let step = || progress.advance(1).map_err(Error::from);
-    let alone = [roster::decided_by(policy.clone(), &name)];
-    let judged = evaluation.cells(&near_and_far, &sizes(), &alone, step)?;
+    let with_bayes = [roster::decided_by(policy.clone(), &name), Entrant::bayes()];
+    let judged = evaluation.cells(&near_and_far, &sizes(), &with_bayes, step)?;
     let same_call = SameCalls::new(&judged, 0).context("the clusters of the proof are not all there")?;
     let (judged, compared) = evaluation.equal_tables(&sizes(), &entrants(&name, &policy)?, step)?;
     drop(progress);
