@@ -39,7 +39,8 @@ impl Tuner for Wants {
     }
 }
 
-fn wants(name: &str, knobs: Knobs) -> Entrant {
+/// An entrant that does.
+pub(super) fn wants(name: &str, knobs: Knobs) -> Entrant {
     Entrant::tuner(name, move |_| Box::new(Wants(knobs)))
 }
 

@@ -6,6 +6,8 @@
 
 mod equal;
 mod same_call;
+#[cfg(test)]
+mod tests;
 
 use dynamiccl_spec::Pair;
 use serde::Serialize;
