@@ -12,6 +12,7 @@ pub mod normal;
 pub mod params;
 pub mod progress;
 pub mod rollout;
+pub mod run;
 
 pub use config::Config;
 pub use normal::Normaliser;
