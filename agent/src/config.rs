@@ -136,6 +136,14 @@ impl Default for NetworkConfig {
     }
 }
 
+impl Config {
+    /// How experience is gathered, with what is taken away.
+    pub fn rollout(&self) -> RolloutConfig {
+        let held = if self.without.lstm { 1.0 } else { self.rollout.held };
+        RolloutConfig { held, ..self.rollout }
+    }
+}
+
 impl NetworkConfig {
     /// The widths that end up in a policy.
     pub fn shape(&self) -> Shape {

@@ -6,13 +6,21 @@
 //! the trainer takes steps along them, stage by stage.
 #![forbid(unsafe_code)]
 
+pub mod ablate;
+pub mod adam;
 pub mod config;
+pub mod critic;
+pub mod gae;
 pub mod learn;
 pub mod normal;
 pub mod params;
 pub mod progress;
+pub mod returns;
 pub mod rollout;
 pub mod run;
+pub mod schedule;
+pub mod trainer;
+pub mod training;
 
 pub use config::Config;
 pub use normal::Normaliser;

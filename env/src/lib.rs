@@ -24,7 +24,7 @@ pub mod recall;
 pub mod reward;
 pub mod sim;
 pub mod sim_env;
-mod threads;
+pub mod threads;
 pub mod trace;
 pub mod trigger;
 pub mod tuccl;

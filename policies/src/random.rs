@@ -22,6 +22,11 @@ impl Random {
         Random::new(of_seed.bits() ^ mix(which))
     }
 
+    /// Where the stream stands: a stream of this seed goes on from here.
+    pub const fn state(&self) -> u64 {
+        self.state
+    }
+
     /// 64 random bits.
     #[inline]
     pub const fn bits(&mut self) -> u64 {

@@ -3,8 +3,29 @@
 //! A part is some of the sequences of a rollout, whole. What is returned is this part's share of the
 //! gradient of the minibatch's mean losses, so that shares of all parts only have to be added.
 
+mod chosen;
+mod critic;
+mod device;
+mod graph;
+mod heads;
+mod hindsight;
+mod learner;
+mod leaves;
+mod losses;
+mod lstm;
+mod matrices;
+mod recall;
+mod sequences;
+#[cfg(test)]
+mod tests;
+mod work;
+
 use crate::config::LossConfig;
 use crate::rollout::Rollout;
+
+pub use device::{Device, MissingDevice};
+pub use learner::{Learner, Next, Values};
+pub use sequences::Sequences;
 
 /// Some sequences of a rollout, with what the trainer has worked out about all of them.
 #[derive(Debug, Clone, Copy)]
@@ -83,6 +104,14 @@ pub struct Losses {
     pub clipped: f32,
 }
 
+impl<'a> Part<'a> {
+    /// The sequences.
+    pub fn sequences(&self) -> Sequences<'a> {
+        let Part { rollout, environments, context_scaling, history_scaling, .. } = *self;
+        Sequences { rollout, environments, context_scaling, history_scaling }
+    }
+}
+
 impl Counts {
     /// The counts of some environments of a rollout.
     pub fn of(rollout: &Rollout, environments: &[usize]) -> Self {
@@ -96,5 +125,29 @@ impl Counts {
             gained: count(&|row| !rollout.gains[row].is_nan()),
             truths: rollout.truths.iter().filter(|truth| among(truth.row)).count().max(1) as f32,
         }
+    }
+}
+
+impl Share {
+    /// Both together.
+    pub fn plus(mut self, other: Share) -> Self {
+        self.gradient.iter_mut().zip(&other.gradient).for_each(|(sum, slope)| *sum += slope);
+        self.losses.add(&other.losses, 1.0);
+        self
+    }
+}
+
+impl Losses {
+    /// Adds others, so many times.
+    pub fn add(&mut self, other: &Losses, times: f32) {
+        let Losses { policy, value, entropy, hindsight, estimate, gain, divergence, clipped } = other;
+        self.policy += times * policy;
+        self.value += times * value;
+        self.entropy.iter_mut().zip(entropy).for_each(|(sum, x)| *sum += times * x);
+        self.hindsight += times * hindsight;
+        self.estimate += times * estimate;
+        self.gain += times * gain;
+        self.divergence += times * divergence;
+        self.clipped += times * clipped;
     }
 }

@@ -49,8 +49,24 @@ pub struct Rollout {
     /// The state of the LSTM before the first call of each sequence, and what it held for decisions: three
     /// rows of the memory's width for each environment (hidden, cell, held).
     pub states: Vec<f32>,
+    /// The state that each decision saw, by row: what the critic is shown of the memory.
+    pub seen: Vec<f32>,
+    /// What was seen after a sequence, and after episodes that were cut short: for the value of what would
+    /// have come.
+    pub afters: Vec<After>,
     /// What every choice of some calls would have been worth, by row.
     pub truths: Vec<Truth>,
+}
+
+/// What was seen after a call.
+#[derive(Debug, Clone, PartialEq)]
+pub struct After {
+    /// The row of the call.
+    pub row: usize,
+    /// The next context.
+    pub context: Box<[f32]>,
+    /// What only the critic sees.
+    pub privileged: Box<[f32]>,
 }
 
 /// Which state of the LSTM a decision saw.
@@ -76,6 +92,34 @@ pub struct Truth {
 }
 
 impl Rollout {
+    /// Puts the sequence of one more environment behind the others.
+    pub(super) fn append(&mut self, mut part: Rollout) {
+        let rows = self.rewards.len();
+        self.environments += 1;
+        self.privileged_width = part.privileged.len() / part.rewards.len().max(1);
+        let Rollout { contexts, histories, privileged, masks, decides, choices, .. } = &mut part;
+        self.contexts.append(contexts);
+        self.histories.append(histories);
+        self.privileged.append(privileged);
+        self.masks.append(masks);
+        self.decides.append(decides);
+        self.choices.append(choices);
+        let Rollout { ln_probabilities, begins, sources, rewards, terminated, truncated, .. } = &mut part;
+        self.ln_probabilities.append(ln_probabilities);
+        self.begins.append(begins);
+        self.sources.append(sources);
+        self.rewards.append(rewards);
+        self.terminated.append(terminated);
+        self.truncated.append(truncated);
+        let Rollout { ln_times, gains, states, seen, afters, truths, .. } = part;
+        self.ln_times.extend(ln_times);
+        self.gains.extend(gains);
+        self.states.extend(states);
+        self.seen.extend(seen);
+        self.afters.extend(afters.into_iter().map(|after| After { row: rows + after.row, ..after }));
+        self.truths.extend(truths.into_iter().map(|truth| Truth { row: rows + truth.row, ..truth }));
+    }
+
     /// Rows in all.
     pub fn rows(&self) -> usize {
         self.environments * self.steps

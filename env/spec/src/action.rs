@@ -106,6 +106,11 @@ impl Mask {
     /// Nothing to choose: the first value of every head.
     pub const FIRST: Mask = Mask([1; HEADS]);
 
+    /// The mask with these bits; those that name no value are left out.
+    pub fn of_bits(bits: [u32; HEADS]) -> Self {
+        Head::ALL.iter().fold(Mask::ALL, |mask, &head| mask.with(head, bits[head as usize]))
+    }
+
     /// The bits of a head.
     pub const fn bits(&self, head: Head) -> u32 {
         self.0[head as usize]

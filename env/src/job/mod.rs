@@ -19,8 +19,8 @@ use crate::nccl::Version;
 pub use compute::flops_per_us;
 pub use context::Shown;
 pub use replay::ReplayError;
-pub(crate) use source::benchmark_run;
 pub use source::{Source, Traced};
+pub(crate) use source::{benchmark_loop, benchmark_run};
 
 /// One job on one machine.
 #[derive(Debug, Clone)]

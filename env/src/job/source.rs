@@ -12,6 +12,8 @@ use crate::workload::{Placement, Planned, Program, Recipe};
 const BENCHMARK_OCTAVES: [u32; 2] = [10, 30];
 /// Equal calls in a row in a benchmark.
 const BENCHMARK_RUN: [u32; 2] = [4, 32];
+/// Different calls of a benchmark that goes round and round.
+const BENCHMARK_LOOP: [u32; 2] = [6, 16];
 
 /// Where calls come from.
 #[derive(Debug, Clone)]
@@ -27,7 +29,7 @@ pub enum Source {
         /// One iteration of it, with synchronisation at its end.
         program: Arc<Program>,
     },
-    /// Any collective in any size over all ranks, in runs of equal calls.
+    /// Any collective in any size over all ranks: in runs of equal calls, or a few of them round and round.
     Benchmark,
     /// A recorded job.
     Trace(Arc<Traced>),
@@ -54,12 +56,22 @@ impl Source {
 
 /// A run of equal calls, as nccl-tests makes them.
 pub(crate) fn benchmark_run(rng: &mut ChaCha8Rng, calls: &mut Vec<Planned>) {
+    let call = benchmark_call(rng);
+    let [few, many] = BENCHMARK_RUN;
+    calls.extend((0..rng.random_range(few..=many)).map(|_| call));
+}
+
+/// The calls of a benchmark that goes round and round, as the loop of a training program does.
+pub(crate) fn benchmark_loop(rng: &mut ChaCha8Rng) -> Vec<Planned> {
+    let [few, many] = BENCHMARK_LOOP;
+    (0..rng.random_range(few..=many)).map(|_| benchmark_call(rng)).collect()
+}
+
+fn benchmark_call(rng: &mut ChaCha8Rng) -> Planned {
     let collective = Collective::TUNED[rng.random_range(0..Collective::TUNED.len())];
     let [least, most] = BENCHMARK_OCTAVES;
     let bytes = 1u64 << rng.random_range(least..=most);
-    let [few, many] = BENCHMARK_RUN;
     // Some benchmarks put several calls into one group.
     let pipelined = if rng.random_range(0..4) == 0 { 1 << rng.random_range(1..=3) } else { 1 };
-    let call = Planned { pipelined, ..Planned::alone(collective, bytes, Role::Unknown) };
-    calls.extend((0..rng.random_range(few..=many)).map(|_| call));
+    Planned { pipelined, ..Planned::alone(collective, bytes, Role::Unknown) }
 }

@@ -45,6 +45,8 @@ pub struct CallReport {
     pub own: Option<Setting>,
     /// What ran, and its true time with the congestion that own channels have caused.
     pub ran: Option<Setting>,
+    /// µs that NCCL predicts for the pair that ran; none where NCCL tunes nothing.
+    pub predicted: Option<f32>,
     /// µs that it took this time, with its luck.
     pub measured: f64,
     /// µs that compute beside it lost to its channels.

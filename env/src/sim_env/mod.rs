@@ -12,6 +12,7 @@ mod line;
 mod lines;
 mod run;
 mod schedule;
+mod stream;
 mod view;
 
 use std::sync::Arc;
@@ -32,6 +33,7 @@ use crate::world::World;
 use crate::world::draw::uniform;
 use episode::{Episode, Rules};
 pub use info::{Advice, CallReport, SimInfo};
+pub use stream::Stream;
 
 /// What only a critic sees, and the smallest value of each.
 const PRIVILEGED: [(&str, f32); 7] = [
@@ -60,6 +62,8 @@ pub struct SimEnv {
     /// Whether threads can be chosen anew at every call.
     free_threads: bool,
     rng: Option<ChaCha8Rng>,
+    /// Where the stream stood when the running episode began.
+    began: Option<Stream>,
     episode: Option<Episode>,
 }
 
@@ -98,7 +102,7 @@ impl SimEnv {
         let privileged = PRIVILEGED.iter().map(|(name, low)| FeatureSpace::scalar(name, *low));
         let spaces = Arc::new(Spaces::of_knobs(id, privileged.collect()));
         let (kept, untold, free_threads) = (false, false, false);
-        SimEnv { spaces, jobs, constants, kept, untold, free_threads, rng: None, episode: None }
+        SimEnv { spaces, jobs, constants, kept, untold, free_threads, rng: None, began: None, episode: None }
     }
 
     /// The same jobs in worlds that are kept for evaluation: none of them is one that training meets.
@@ -149,6 +153,24 @@ impl SimEnv {
     /// faster than all of them. Costly: for oracles and evaluation, on request only.
     pub fn truths(&self) -> Vec<Setting> {
         self.episode.as_ref().map(Episode::truths).unwrap_or_default()
+    }
+
+    /// ln(NCCL's own true time ÷ that of every choice) for pair × channels × chunk of the call that is observed
+    /// now, with path and threads as chosen: not a number where a choice cannot run. Whether there is
+    /// anything to choose at all. Costly: for training in hindsight and on request only.
+    pub fn gains(&self, chosen: &Choice, into: &mut [f32]) -> bool {
+        self.episode.as_ref().is_some_and(|episode| episode.gains(chosen, into))
+    }
+
+    /// Where the stream of episodes stood when the running one began; none before the first.
+    pub fn stream(&self) -> Option<&Stream> {
+        self.began.as_ref()
+    }
+
+    /// Begins the episode that began at this point of a stream once more.
+    pub fn rejoin(&mut self, stream: &Stream, into: &mut Observation) -> Result<SimInfo, EnvError> {
+        self.rng = Some(stream.rng());
+        self.reset(None, into)
     }
 
     fn begin(&mut self) -> Result<Episode, EnvError> {
@@ -206,6 +228,7 @@ impl Env for SimEnv {
             self.rng = Some(ChaCha8Rng::seed_from_u64(seed));
         }
         self.episode = None;
+        self.began = self.rng.as_ref().map(Stream::of);
         for _ in 0..TRIES {
             let episode = self.begin()?;
             if episode.mask().is_some() {

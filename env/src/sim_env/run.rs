@@ -78,7 +78,9 @@ impl Episode {
         if self.lines.all[line].crosses && self.rules.dynamics.congestion > 0.0 {
             self.congestion.fill(flows, measured);
         }
-        CallReport { own: Some(own), ran: Some(ran), measured, compute_lost, terms, triggered, ..report }
+        let predicted = question.table.get(ran.realised.pair);
+        let (own, ran) = (Some(own), Some(ran));
+        CallReport { own, ran, predicted, measured, compute_lost, terms, triggered, ..report }
     }
 
     /// What the knobs take behind the queues that own channels have filled; none where a gate has decided.
@@ -163,6 +165,7 @@ impl Episode {
             role: planned.role,
             own: None,
             ran: None,
+            predicted: None,
             measured: 0.0,
             compute_lost: 0.0,
             terms: Terms::default(),

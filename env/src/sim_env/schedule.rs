@@ -7,7 +7,7 @@ use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 
 use crate::curriculum::Regime;
-use crate::job::{Job, Source, Traced, benchmark_run, flops_per_us};
+use crate::job::{Job, Source, Traced, benchmark_loop, benchmark_run, flops_per_us};
 use crate::workload::{Group, Planned, Program, Recipe, iteration};
 use crate::world::draw::uniform;
 
@@ -23,7 +23,8 @@ pub(super) struct Schedule {
 #[derive(Debug)]
 enum Calls {
     Training(Box<Training>),
-    Benchmark(Vec<Planned>),
+    /// Calls of the moment, and those that come round again where it is a loop.
+    Benchmark(Vec<Planned>, Vec<Planned>),
     Trace(Arc<Traced>),
 }
 
@@ -73,7 +74,10 @@ impl Schedule {
                 };
                 (Calls::Training(Box::new(training)), rng.random_range(0..program.calls.len()))
             }
-            Source::Benchmark => (Calls::Benchmark(Vec::new()), 0),
+            Source::Benchmark => {
+                let looped = if rng.random() { benchmark_loop(rng) } else { Vec::new() };
+                (Calls::Benchmark(Vec::new(), looped), 0)
+            }
             Source::Trace(traced) => (Calls::Trace(Arc::clone(traced)), 0),
         };
         Schedule { calls, at, iteration: 0 }
@@ -90,7 +94,7 @@ impl Schedule {
     pub fn sync(&self) -> SyncMode {
         match &self.calls {
             Calls::Training(training) => training.recipe.sync,
-            Calls::Benchmark(_) | Calls::Trace(_) => SyncMode::Bsp,
+            Calls::Benchmark(..) | Calls::Trace(_) => SyncMode::Bsp,
         }
     }
 
@@ -114,9 +118,14 @@ impl Schedule {
             }
             self.at = 0;
             match &mut self.calls {
-                Calls::Benchmark(calls) => {
+                Calls::Benchmark(calls, looped) => {
                     calls.clear();
-                    benchmark_run(rng, calls);
+                    if looped.is_empty() {
+                        benchmark_run(rng, calls);
+                    } else {
+                        calls.extend_from_slice(looped);
+                        shuffle(calls, rng);
+                    }
                 }
                 Calls::Trace(_) => return None,
                 Calls::Training(training) => {
@@ -135,9 +144,15 @@ impl Schedule {
     fn current(&self) -> Option<(Option<usize>, Planned)> {
         match &self.calls {
             Calls::Training(training) => training.program().calls.get(self.at).map(|call| (None, *call)),
-            Calls::Benchmark(calls) => calls.get(self.at).map(|call| (Some(0), *call)),
+            Calls::Benchmark(calls, _) => calls.get(self.at).map(|call| (Some(0), *call)),
             Calls::Trace(traced) => traced.calls.get(self.at).map(|(line, call)| (Some(*line), *call)),
         }
+    }
+}
+
+fn shuffle(calls: &mut [Planned], rng: &mut ChaCha8Rng) {
+    for last in (1..calls.len()).rev() {
+        calls.swap(last, rng.random_range(0..=last));
     }
 }
 

@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use dynamiccl_spec::features::Encoder;
 use dynamiccl_spec::math::ln;
-use dynamiccl_spec::{Choice, Gated, Knobs, Mask};
+use dynamiccl_spec::{Choice, Gated, Head, Knobs, Mask};
 
 use super::PRIVILEGED;
 use super::episode::{Episode, Pending};
 use crate::gym::Observation;
 use crate::question::Question;
-use crate::sim::{Setting, knobs_in, launch};
+use crate::sim::{Launch, Setting, knobs_in, launch};
 use crate::world::{Conditions, WeatherState};
 
 impl Episode {
@@ -92,6 +92,46 @@ impl Episode {
             settings.extend(at.setting(&pending.question, knobs, at.met()).map(stalled));
         }
         settings
+    }
+
+    /// What every choice of pair × channels × chunk gains over NCCL's own, with path and threads as chosen;
+    /// whether there is anything to choose.
+    pub fn gains(&self, chosen: &Choice, into: &mut [f32]) -> bool {
+        into.fill(f32::NAN);
+        let Some((pending, own)) = self.pending.as_ref().and_then(|p| Some((p, p.own?))) else {
+            return false;
+        };
+        let at = &self.lines.all[pending.line];
+        let stall = pending.conditions.stall;
+        let of_own = ln(own.micros + stall);
+        let mut known: Vec<(Launch, f32)> = Vec::new();
+        for pair in pending.mask.indices(Head::Pair) {
+            known.clear();
+            for channels in pending.mask.indices(Head::Channels) {
+                for chunk in pending.mask.indices(Head::Chunk) {
+                    let mut choice = *chosen;
+                    for (head, index) in
+                        [(Head::Pair, pair), (Head::Channels, channels), (Head::Chunk, chunk)]
+                    {
+                        choice.0[head as usize] = index as u8;
+                    }
+                    let Some(mut knobs) = choice.knobs() else { continue };
+                    knobs.threads = self.threads.unwrap_or(knobs.threads);
+                    let Some(realised) = at.realised(&pending.question, &knobs) else { continue };
+                    let id = launch(&knobs, &realised);
+                    let gain = known.iter().find(|(same, _)| *same == id).map(|(_, gain)| *gain);
+                    let gain = gain.unwrap_or_else(|| {
+                        let micros = at.timed(&pending.question, knobs, realised, at.met()).micros;
+                        let gain = (of_own - ln(micros + stall)) as f32;
+                        known.push((id, gain));
+                        gain
+                    });
+                    let (of_channels, of_chunk) = (Head::Channels.size(), Head::Chunk.size());
+                    into[(pair * of_channels + channels) * of_chunk + chunk] = gain;
+                }
+            }
+        }
+        pending.mask.decides()
     }
 
     /// Every different launch of the next call with any number of threads, and its true time without own

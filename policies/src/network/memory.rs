@@ -38,6 +38,17 @@ impl Network {
         memory
     }
 
+    /// A memory in which the LSTM has this state while decisions still see that of an earlier refresh.
+    ///
+    /// # Panics
+    /// Where they are not as wide as the network's memory.
+    pub fn recall(&self, hidden: &[f32], cell: &[f32], held: &[f32], memory: &mut Memory) {
+        memory.hidden.copy_from_slice(held);
+        self.hold(memory);
+        memory.hidden.copy_from_slice(hidden);
+        memory.cell.copy_from_slice(cell);
+    }
+
     /// Forgets everything since the job began.
     pub fn forget(&self, memory: &mut Memory) {
         memory.hidden.copy_from_slice(&self.hidden);

@@ -33,6 +33,10 @@ pub struct PolicyTuner {
 }
 
 impl PolicyTuner {
+    /// Calls between two refreshes where nothing else is said: few enough to notice a change, many enough that
+    /// the LSTM costs a job next to nothing.
+    pub const REFRESH: NonZeroUsize = NonZeroUsize::new(16).expect("not 0");
+
     /// A tuner that takes in what it has seen after every so many calls; never, where it is not said.
     pub fn new(policy: Arc<Policy>, refresh: Option<NonZeroUsize>) -> Self {
         PolicyTuner::with_memo(policy, refresh, MEMO)

@@ -1,11 +1,11 @@
 //! Who is judged: names become tuners.
 
-use std::num::NonZeroUsize;
 use std::path::Path;
 
 use anyhow::{Context, Result, anyhow, ensure};
 use dynamiccl_env::evaluate::{Entrant, Kind};
 use dynamiccl_policies::baselines::Fixed;
+use dynamiccl_policies::policy::PolicyTuner;
 use dynamiccl_policies::roster::{self, Entry};
 use dynamiccl_spec::words::look_up;
 use dynamiccl_spec::{Algorithm, ChannelChoice, Knobs, Pair, Protocol};
@@ -13,8 +13,6 @@ use dynamiccl_spec::{Algorithm, ChannelChoice, Knobs, Pair, Protocol};
 use crate::args::EvalArgs;
 use crate::commands::policy_file::PolicyFile;
 
-/// Calls after which a policy takes in what it was told: often enough to follow the weather.
-const REFRESH: NonZeroUsize = NonZeroUsize::new(16).expect("not 0");
 /// What begins the name of fixed knobs.
 const FIXED: &str = "fixed:";
 
@@ -129,7 +127,7 @@ fn fixed(words: &str) -> Result<Knobs> {
 /// A policy or table from its file.
 fn policy(file: &Path, name: &str) -> Result<Entrant> {
     let policy = PolicyFile::open(file)?;
-    Ok(Entrant::tuner(name, move |_| policy.tuner(Some(REFRESH))))
+    Ok(Entrant::tuner(name, move |_| policy.tuner(Some(PolicyTuner::REFRESH))))
 }
 
 /// Whether a name is meant to be that of a file.

@@ -1,0 +1,51 @@
+//! From memory and embedding to the logits of every head, in burn: the equations of `docs/network.md`.
+
+use burn::tensor::{Tensor, activation};
+use dynamiccl_spec::Head;
+use dynamiccl_spec::action::HEADS;
+
+use super::chosen::Targets;
+use super::leaves::Leaves;
+
+/// What the network says of calls, given what was chosen.
+#[derive(Debug)]
+pub(super) struct Said {
+    /// ln of the probability of every choice, by head.
+    pub ln_probabilities: [Tensor<2>; HEADS],
+    /// Means of the pairs' ln times, then ln of their spreads.
+    pub estimates: Tensor<2>,
+    /// Mean of the gain and ln of its spread.
+    pub gain: Tensor<2>,
+    /// The sums below the resources, for the path that was chosen and without any pair.
+    pub resource: Tensor<2>,
+}
+
+/// What the network says of calls. `seen` has [h, e] of the calls of each role.
+pub(super) fn heads(leaves: &Leaves, seen: Vec<(usize, Tensor<2>)>, targets: &Targets) -> Said {
+    let experts = seen.into_iter().map(|(role, seen)| leaves.expert(role, seen).tanh());
+    let z = Tensor::cat(experts.collect(), 0);
+    let chosen = |head: Head| targets.choices[head as usize].clone();
+    let ln = |head: Head, logits: Tensor<2>| {
+        activation::log_softmax(logits + targets.masks[head as usize].clone(), 1)
+    };
+    let path = ln(Head::Path, leaves.layer("path", z.clone()));
+    let anchored = targets.costs.clone() * leaves.get("pair.anchor");
+    let pair = ln(Head::Pair, leaves.layer("pair", z.clone()) - anchored);
+    let resource = leaves.layer("resource", z.clone());
+    let resource = resource + chosen(Head::Path).matmul(leaves.get("resource.path"));
+    let u = (resource.clone() + chosen(Head::Pair).matmul(leaves.get("resource.pair"))).tanh();
+    let channels = ln(Head::Channels, leaves.layer("channels", u.clone()));
+    let of_channels = chosen(Head::Channels).matmul(leaves.get("chunk.channels"));
+    let chunk = ln(Head::Chunk, leaves.layer("chunk", u.clone()) + of_channels);
+    let threads = ln(Head::Threads, leaves.layer("threads", u.clone()));
+    let gain = leaves.layer("gain", u)
+        + chosen(Head::Channels).matmul(leaves.get("gain.channels"))
+        + chosen(Head::Chunk).matmul(leaves.get("gain.chunk"))
+        + chosen(Head::Threads).matmul(leaves.get("gain.threads"));
+    Said {
+        ln_probabilities: [path, pair, channels, chunk, threads],
+        estimates: leaves.layer("estimate", z),
+        gain,
+        resource,
+    }
+}

@@ -1,0 +1,114 @@
+//! Embeddings and memories of sequences, and their backward, on the CPU without burn.
+
+use dynamiccl_policies::network::Shape;
+use dynamiccl_policies::network::activation::tanh_all;
+use dynamiccl_spec::features::{CONTEXT_WIDTH, HISTORY_WIDTH};
+use ndarray::linalg::general_mat_mul;
+use ndarray::{Array2, ArrayView1, ArrayView2, Axis, concatenate};
+
+use super::lstm::{Lstm, Pass};
+use super::matrices::{add, flat, flat_mut, product, row, row_mut, rows, rows_mut};
+use super::sequences::{Call, Inputs};
+use crate::params::Params;
+
+/// What the network makes of contexts and histories.
+#[derive(Debug)]
+pub(super) struct Recalled<'a> {
+    params: &'a Params,
+    inputs: &'a Inputs,
+    /// By call, after those of the calls before the sequences.
+    embeddings: Array2<f32>,
+    pass: Pass<'a>,
+}
+
+/// Gradients by what decisions see.
+#[derive(Debug)]
+pub(super) struct ByRecalled {
+    embeddings: Array2<f32>,
+    hidden: Array2<f32>,
+    initial: Vec<f32>,
+}
+
+impl<'a> Recalled<'a> {
+    pub fn new(params: &'a Params, inputs: &'a Inputs) -> Self {
+        let shape = params.layout().shape;
+        let weight = tensor2(params, "embed.weight", [CONTEXT_WIDTH, shape.embedding]);
+        let mut embeddings = Array2::zeros((inputs.contexts.nrows(), shape.embedding));
+        embeddings.assign(&ArrayView1::from(params.tensor("embed.bias")));
+        general_mat_mul(1.0, &inputs.contexts, &weight, 1.0, &mut embeddings);
+        tanh_all(flat_mut(&mut embeddings));
+        let past = rows(embeddings.view(), 0..inputs.calls.len());
+        let seen = concatenate(Axis(1), &[past, inputs.histories.view()]).expect("as many rows");
+        let pass = lstm(params).pass(seen.view(), &inputs.begins, inputs.hidden.view(), inputs.cell.view());
+        Recalled { params, inputs, embeddings, pass }
+    }
+
+    /// A state that decisions see, by its number.
+    pub fn state(&self, at: usize) -> &[f32] {
+        let count = self.inputs.count;
+        match at.checked_sub(count) {
+            None => row(&self.inputs.held, at),
+            Some(0) => self.params.tensor("memory.hidden"),
+            Some(after) => row(&self.pass.hidden, after - 1),
+        }
+    }
+
+    /// The embedding of a call.
+    pub fn embedding(&self, number: usize) -> &[f32] {
+        row(&self.embeddings, number + self.inputs.count)
+    }
+
+    /// No gradient yet.
+    pub fn zeros(&self) -> ByRecalled {
+        ByRecalled {
+            embeddings: Array2::zeros(self.embeddings.raw_dim()),
+            hidden: Array2::zeros(self.pass.hidden.raw_dim()),
+            initial: vec![0.0; self.inputs.held.ncols()],
+        }
+    }
+
+    /// Adds the gradient by the state and the embedding that a call's decision saw.
+    pub fn add(&self, by: &mut ByRecalled, call: &Call, (of_state, of_embedding): (&[f32], &[f32])) {
+        add(row_mut(&mut by.embeddings, call.number + self.inputs.count), of_embedding);
+        match call.state.checked_sub(self.inputs.count) {
+            None => {}
+            Some(0) => add(&mut by.initial, of_state),
+            Some(after) => add(row_mut(&mut by.hidden, after - 1), of_state),
+        }
+    }
+
+    /// Puts the gradients of the parameters that lead here where these lie.
+    pub fn backward(&self, mut by: ByRecalled, into: &mut [f32]) {
+        let layout = self.params.layout();
+        let Shape { embedding, .. } = layout.shape;
+        let gradient = lstm(self.params).backward(&self.pass, by.hidden.view(), embedding);
+        let mut of_past = rows_mut(by.embeddings.view_mut(), 0..self.inputs.calls.len());
+        of_past += &gradient.seen;
+        by.embeddings.zip_mut_with(&self.embeddings, |by, e| *by *= 1.0 - e * e);
+        add(&mut by.initial, &gradient.hidden);
+        let mut put = |name: &str, numbers: &[f32]| {
+            into[layout.tensor(name).range.clone()].copy_from_slice(numbers);
+        };
+        let weight = product(self.inputs.contexts.t(), by.embeddings.view());
+        put("embed.weight", flat(&weight));
+        put("embed.bias", flat(&by.embeddings.sum_axis(Axis(0))));
+        put("lstm.weight", flat(&gradient.weight));
+        put("lstm.bias", flat(&gradient.bias));
+        put("memory.hidden", &by.initial);
+        put("memory.cell", &gradient.cell);
+    }
+}
+
+fn lstm(params: &Params) -> Lstm<'_> {
+    let Shape { embedding, memory, .. } = params.layout().shape;
+    Lstm {
+        weight: tensor2(params, "lstm.weight", [embedding + HISTORY_WIDTH + memory, 4 * memory]),
+        bias: ArrayView1::from(params.tensor("lstm.bias")),
+        hidden: params.tensor("memory.hidden"),
+        cell: params.tensor("memory.cell"),
+    }
+}
+
+fn tensor2<'a>(params: &'a Params, name: &str, dims: [usize; 2]) -> ArrayView2<'a, f32> {
+    ArrayView2::from_shape(dims, params.tensor(name)).expect("the layout's own dimensions")
+}

@@ -1,0 +1,4 @@
+//! What gradients promise: the same function as the plain network, and the slope of the losses.
+
+mod made;
+mod slope;

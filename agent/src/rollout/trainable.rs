@@ -1,0 +1,75 @@
+//! What a trainer asks of an environment beside Gymnasium's contract: where its stream of episodes stands,
+//! what a step came to, and what every choice would have been worth, where somebody knows.
+
+use dynamiccl_env::gym::{Env, EnvError, Observation};
+use dynamiccl_env::reward::TERMS;
+use dynamiccl_env::sim_env::{SimEnv, SimInfo, Stream};
+use dynamiccl_spec::{Choice, GateSet};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+/// An environment that an agent can be trained in.
+pub trait Trainable: Env {
+    /// A point in its stream of episodes.
+    type Place: Clone + std::fmt::Debug + PartialEq + Serialize + DeserializeOwned + Send;
+
+    /// Where the running episode began.
+    fn place(&self) -> Self::Place;
+
+    /// Begins the episode of a place once more.
+    fn rejoin(&mut self, place: &Self::Place, into: &mut Observation) -> Result<Self::Info, EnvError>;
+
+    /// ln(NCCL's own true time ÷ that of every choice) of the call that is observed now, with path and threads
+    /// as chosen; whether it is known.
+    fn gains(&self, _chosen: &Choice, _into: &mut [f32]) -> bool {
+        false
+    }
+
+    /// What a step came to, as far as its info tells.
+    fn outcome(info: &Self::Info) -> Outcome;
+}
+
+/// What a step came to.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Outcome {
+    /// ln(measured time ÷ NCCL's prediction for the pair that ran).
+    pub ln_time: Option<f32>,
+    /// ln(NCCL's own true time ÷ the true time of what ran).
+    pub gain: Option<f32>,
+    /// Terms of the reward.
+    pub terms: [f64; TERMS],
+    /// Gates that fired.
+    pub gates: GateSet,
+}
+
+impl Trainable for SimEnv {
+    type Place = Option<Stream>;
+
+    fn place(&self) -> Option<Stream> {
+        self.stream().cloned()
+    }
+
+    fn rejoin(&mut self, place: &Option<Stream>, into: &mut Observation) -> Result<SimInfo, EnvError> {
+        let place = place.as_ref().ok_or(EnvError::NoEpisode("none had begun when it was saved"))?;
+        SimEnv::rejoin(self, place, into)
+    }
+
+    fn gains(&self, chosen: &Choice, into: &mut [f32]) -> bool {
+        SimEnv::gains(self, chosen, into)
+    }
+
+    fn outcome(info: &SimInfo) -> Outcome {
+        let Some(last) = &info.last else { return Outcome::default() };
+        let times = last.own.zip(last.ran);
+        Outcome {
+            ln_time: last.ran.zip(last.predicted).map(|(_, us)| ln(last.measured / f64::from(us))),
+            gain: times.map(|(own, ran)| ln(own.micros / ran.micros)),
+            terms: last.terms.all(),
+            gates: last.gates,
+        }
+    }
+}
+
+fn ln(x: f64) -> f32 {
+    dynamiccl_spec::math::ln(x.max(1e-9)) as f32
+}

@@ -1,0 +1,298 @@
+//! A curriculum being learned: stage after stage, judged on worlds of its own, until the last is done.
+//!
+//! A stage ends early when its bar is passed; what is kept is the policy that did best where it was
+//! judged. Nothing here writes files or prints; whoever drives it decides what becomes of its events.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use dynamiccl_env::cluster::ClusterError;
+use dynamiccl_env::curriculum::{Curriculum, Stage};
+use dynamiccl_env::evaluate::{Entrant, Evaluation, Machine, NODES, Report};
+use dynamiccl_env::gym::{Env, EnvError, seed_of};
+use dynamiccl_env::headroom;
+use dynamiccl_env::model::ConstantsFile;
+use dynamiccl_env::sim_env::SimEnv;
+use dynamiccl_policies::guard::Guard;
+use dynamiccl_policies::network::Weights;
+use dynamiccl_policies::policy::{Policy, PolicyTuner};
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use crate::config::Config;
+use crate::learn::{Device, Learner, MissingDevice};
+use crate::params::Layout;
+use crate::progress::Update;
+use crate::trainer::{At, Makings, Saved, Trainer};
+
+/// The seed of the worlds that policies are judged on while they train; evaluations use another.
+const VALIDATION: u64 = 0x76_616c_6964;
+
+/// What a run is made of.
+#[derive(Debug, Clone)]
+pub struct Setup {
+    /// What is learned.
+    pub curriculum: Curriculum,
+    /// How.
+    pub config: Config,
+    /// The seed of everything random.
+    pub seed: u64,
+    /// Threads to work on; they change nothing but the time.
+    pub threads: usize,
+    /// Where gradients are worked out.
+    pub device: Device,
+    /// Constants of the model.
+    pub constants: Arc<ConstantsFile>,
+}
+
+/// Why training cannot go on.
+#[derive(Debug, Error)]
+pub enum TrainError {
+    /// An environment failed.
+    #[error(transparent)]
+    Env(#[from] EnvError),
+    /// A machine failed.
+    #[error(transparent)]
+    Cluster(#[from] ClusterError),
+    /// The device is not here.
+    #[error(transparent)]
+    Device(#[from] MissingDevice),
+    /// What was saved does not fit.
+    #[error("the checkpoint does not fit this run: {0}; resume it with the configuration it was made with")]
+    Snapshot(&'static str),
+}
+
+/// A curriculum being learned.
+#[derive(Debug)]
+pub struct Training {
+    setup: Setup,
+    stages: Vec<Arc<Stage>>,
+    stage: usize,
+    stage_step: u64,
+    /// Steps of the stage when the policy was judged last.
+    judged_at: u64,
+    /// What the last judgement of the stage found.
+    regret: Option<f64>,
+    best: Option<Best>,
+    trainer: Trainer<SimEnv>,
+}
+
+/// The policy that did best.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Best {
+    /// Steps of the run.
+    pub step: u64,
+    /// What was judged: the mean of regret with and without feedback, over all cells.
+    pub score: f64,
+    /// Its regret with feedback.
+    pub regret: f64,
+    /// Its weights.
+    pub weights: Weights,
+}
+
+/// Everything for going on with the same bits.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Snapshot {
+    stage: usize,
+    stage_step: u64,
+    judged_at: u64,
+    regret: Option<f64>,
+    best: Option<(u64, f64, f64, Vec<Vec<f32>>)>,
+    trainer: Saved<SimEnv>,
+}
+
+/// What a unit of work came to.
+#[derive(Debug)]
+pub enum Event {
+    /// A rollout was learned from.
+    Updated(Box<Update>),
+    /// The policy was judged.
+    Judged {
+        /// Steps of the run.
+        step: u64,
+        /// The stage.
+        stage: usize,
+        /// What was found; the policy is its only tuner.
+        report: Box<Report>,
+        /// Whether it is the best of its stage so far.
+        best: bool,
+        /// Seconds that it took.
+        seconds: f64,
+    },
+    /// The next stage begins.
+    Promoted {
+        /// Steps of the run.
+        step: u64,
+        /// The stage that has ended.
+        from: usize,
+        /// The one that begins.
+        to: usize,
+        /// The last regret.
+        regret: f64,
+        /// Whether that is below the stage's bar; else it has run out of steps.
+        passed: bool,
+    },
+    /// All stages are done.
+    Done {
+        /// Steps of the run.
+        step: u64,
+    },
+}
+
+impl Training {
+    /// A run that begins.
+    pub fn new(setup: Setup) -> Result<Self, TrainError> {
+        let stages = stages(&setup);
+        let make = make(&setup, &stages[0]);
+        let trainer = Trainer::new(makings(&setup, &make())?, seed_of(setup.seed, 0), make)?;
+        let (stage, stage_step, judged_at, regret, best) = (0, 0, 0, None, None);
+        Ok(Training { setup, stages, stage, stage_step, judged_at, regret, best, trainer })
+    }
+
+    /// A run that goes on.
+    pub fn resume(setup: Setup, snapshot: Snapshot) -> Result<Self, TrainError> {
+        let stages = stages(&setup);
+        let Snapshot { stage, stage_step, judged_at, regret, best, trainer } = snapshot;
+        let current = stages.get(stage).ok_or(TrainError::Snapshot("it is at a stage that there is not"))?;
+        let make = make(&setup, current);
+        let trainer = Trainer::restore(makings(&setup, &make())?, trainer, make)?;
+        let shape = setup.config.network.shape();
+        let best = best.map(|(step, score, regret, tensors)| {
+            let weights = Weights::from_tensors(shape, tensors);
+            let weights = weights.ok_or(TrainError::Snapshot("its best policy has another shape"))?;
+            Ok::<_, TrainError>(Best { step, score, regret, weights })
+        });
+        let best = best.transpose()?;
+        Ok(Training { setup, stages, stage, stage_step, judged_at, regret, best, trainer })
+    }
+
+    /// Everything that [`Training::resume`] needs to go on with the same bits.
+    pub fn snapshot(&self) -> Snapshot {
+        let tensors = |weights: &Weights| weights.tensors().map(|(_, _, tensor)| tensor.to_vec()).collect();
+        let best = self.best.as_ref();
+        Snapshot {
+            stage: self.stage,
+            stage_step: self.stage_step,
+            judged_at: self.judged_at,
+            regret: self.regret,
+            best: best.map(|best| (best.step, best.score, best.regret, tensors(&best.weights))),
+            trainer: self.trainer.save(),
+        }
+    }
+
+    /// Steps so far.
+    pub fn steps(&self) -> u64 {
+        self.trainer.steps()
+    }
+
+    /// The most steps that the run can take.
+    pub fn planned_steps(&self) -> u64 {
+        let left = |stage: &Arc<Stage>| stage.file.promotion.max_steps;
+        let later: u64 = self.stages[self.stage..].iter().map(left).sum();
+        self.steps() + later.saturating_sub(self.stage_step)
+    }
+
+    /// The stages of the run.
+    pub fn stages(&self) -> &[Arc<Stage>] {
+        &self.stages
+    }
+
+    /// The policy as it is now.
+    pub fn weights(&self) -> Weights {
+        self.trainer.weights()
+    }
+
+    /// The policy that did best in the last stage that was judged.
+    pub fn best(&self) -> Option<&Best> {
+        self.best.as_ref()
+    }
+
+    /// Does the next unit of work.
+    pub fn step(&mut self) -> Result<Event, TrainError> {
+        let promotion = self.stages[self.stage].file.promotion;
+        let over = self.stage_step >= promotion.max_steps;
+        let due = self.stage_step - self.judged_at >= self.setup.config.evaluation.every;
+        if (over && self.judged_at < self.stage_step) || due {
+            return self.judge();
+        }
+        let last = self.stage + 1 == self.stages.len();
+        let passed = self.regret.is_some_and(|regret| regret <= promotion.regret);
+        let early = !last && passed && self.stage_step >= promotion.min_steps;
+        match (over || early, last) {
+            (true, true) => Ok(Event::Done { step: self.steps() }),
+            (true, false) => self.promote(passed),
+            (false, _) => self.update(promotion.max_steps),
+        }
+    }
+
+    fn update(&mut self, most: u64) -> Result<Event, TrainError> {
+        let share = (self.stage_step as f64 / most.max(1) as f64).min(1.0);
+        let update = self.trainer.update(At { stage: self.stage, step: self.stage_step, share })?;
+        self.stage_step = update.stage_step;
+        Ok(Event::Updated(Box::new(update)))
+    }
+
+    fn promote(&mut self, passed: bool) -> Result<Event, TrainError> {
+        let (from, to) = (self.stage, self.stage + 1);
+        let regret = self.regret.take().unwrap_or(f64::INFINITY);
+        // Seed by seed, so that the episodes of a stage do not depend on how long the one before took.
+        let seed = seed_of(self.setup.seed, to);
+        self.trainer.enter(seed, make(&self.setup, &self.stages[to]))?;
+        (self.stage, self.stage_step, self.judged_at, self.best) = (to, 0, 0, None);
+        Ok(Event::Promoted { step: self.steps(), from, to, regret, passed })
+    }
+
+    fn judge(&mut self) -> Result<Event, TrainError> {
+        let began = Instant::now();
+        let weights = self.weights();
+        let report = judge(&self.setup, &self.stages[self.stage], &weights)?;
+        self.judged_at = self.stage_step;
+        let overall = report.tuners[0].overall.as_ref();
+        let (regret, hold) = overall.map_or((f64::INFINITY, f64::INFINITY), |f| (f.regret, f.regret_hold));
+        self.regret = Some(regret);
+        let score = (regret + hold) / 2.0;
+        let best = self.best.as_ref().is_none_or(|best| score < best.score);
+        if best {
+            self.best = Some(Best { step: self.steps(), score, regret, weights });
+        }
+        let (report, seconds) = (Box::new(report), began.elapsed().as_secs_f64());
+        Ok(Event::Judged { step: self.steps(), stage: self.stage, report, best, seconds })
+    }
+}
+
+/// Judges a policy on the machines of a stage, in worlds that neither training nor an evaluation meets.
+fn judge(setup: &Setup, stage: &Stage, weights: &Weights) -> Result<Report, TrainError> {
+    let machines = Machine::list(&[], &NODES, &stage.file.tiers)?;
+    let machines: Vec<Machine> = machines.into_iter().filter(|machine| !machine.held_out).collect();
+    let evaluation = Evaluation {
+        seed: VALIDATION,
+        seeds: 1,
+        worlds: setup.config.evaluation.worlds,
+        threads: setup.threads,
+        constants: &setup.constants,
+    };
+    let policy = Arc::new(Policy::new("policy", weights, Guard::Off, 0));
+    let refresh = (!setup.config.without.lstm).then_some(PolicyTuner::REFRESH);
+    let entrant = Entrant::tuner("policy", move |_| Box::new(PolicyTuner::new(Arc::clone(&policy), refresh)));
+    evaluation.cells(&machines, &headroom::sizes(), &[entrant], || Ok(()))
+}
+
+/// The stages of a run: all of the curriculum, or only the last where the run does without.
+fn stages(setup: &Setup) -> Vec<Arc<Stage>> {
+    let all = &setup.curriculum.stages;
+    if setup.config.without.curriculum { all[all.len() - 1..].to_vec() } else { all.clone() }
+}
+
+fn make(setup: &Setup, stage: &Arc<Stage>) -> impl Fn() -> SimEnv + use<> {
+    let (stage, constants, untold) = (Arc::clone(stage), Arc::clone(&setup.constants), setup.config.without.feedback);
+    move || {
+        let env = SimEnv::new(Arc::clone(&stage), Arc::clone(&constants));
+        if untold { env.untold() } else { env }
+    }
+}
+
+fn makings(setup: &Setup, env: &SimEnv) -> Result<Makings, MissingDevice> {
+    let layout = Layout::new(&setup.config.network, env.spaces().privileged_width());
+    let learner = Learner::new(Arc::new(layout), setup.device)?;
+    Ok(Makings { config: setup.config.clone(), learner, threads: setup.threads })
+}
