@@ -12,6 +12,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::error::RunError;
+use super::line::ByTier;
 use super::whole;
 
 /// The word with which every checkpoint begins.
@@ -32,6 +33,8 @@ pub struct Saved<S> {
     pub lines: u64,
     /// Seconds that the run has taken.
     pub seconds: f64,
+    /// Regret by tier when the policy was judged last.
+    pub regret: ByTier,
     /// The state of the trainer.
     pub snapshot: S,
 }

@@ -41,6 +41,12 @@ pub enum RunError {
         /// The folder.
         path: PathBuf,
     },
+    /// A run that has left no policy yet.
+    #[error("{}: this run has no policy yet; let it go on with --resume", path.display())]
+    NoPolicy {
+        /// The run.
+        path: PathBuf,
+    },
     /// The configuration is none.
     #[error("{}: {why}", path.display())]
     Settings {
