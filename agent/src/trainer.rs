@@ -51,15 +51,14 @@ pub struct Trainer<E: Trainable> {
 
 /// Everything about an agent that learns but its environments' making.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(bound = "")]
-pub struct Saved<E: Trainable> {
+pub struct Saved<P> {
     params: Vec<f32>,
     adam: Adam,
     contexts: Normaliser,
     histories: Normaliser,
     returns: Returns,
     random: u64,
-    seats: Vec<SavedSeat<E::Place>>,
+    seats: Vec<SavedSeat<P>>,
     steps: u64,
     updates: u64,
 }
@@ -125,7 +124,7 @@ impl<E: Trainable> Trainer<E> {
     }
 
     /// An agent as it was saved.
-    pub fn restore(makings: Makings, saved: Saved<E>, make: impl Fn() -> E) -> Result<Self, EnvError> {
+    pub fn restore(makings: Makings, saved: Saved<E::Place>, make: impl Fn() -> E) -> Result<Self, EnvError> {
         let layout = Arc::clone(makings.learner.layout());
         let Makings { config, learner, threads } = makings;
         let ablation = ablation(&config, &layout)?;
@@ -142,7 +141,7 @@ impl<E: Trainable> Trainer<E> {
     }
 
     /// Everything that [`Trainer::restore`] needs to go on with the same bits.
-    pub fn save(&self) -> Saved<E> {
+    pub fn save(&self) -> Saved<E::Place> {
         Saved {
             params: self.params.values().to_vec(),
             adam: self.adam.clone(),

@@ -23,6 +23,7 @@ use crate::config::Config;
 use crate::learn::{Device, Learner, MissingDevice};
 use crate::params::Layout;
 use crate::progress::Update;
+use crate::rollout::Trainable;
 use crate::trainer::{At, Makings, Saved, Trainer};
 
 /// The seed of the worlds that policies are judged on while they train; evaluations use another.
@@ -98,7 +99,7 @@ pub struct Snapshot {
     judged_at: u64,
     regret: Option<f64>,
     best: Option<(u64, f64, f64, Vec<Vec<f32>>)>,
-    trainer: Saved<SimEnv>,
+    trainer: Saved<<SimEnv as Trainable>::Place>,
 }
 
 /// What a unit of work came to.

@@ -57,6 +57,11 @@ impl Learner {
         Ok(Learner { whole_graph: true, ..Self::new(layout, device)? })
     }
 
+    /// Where each parameter lies.
+    pub fn layout(&self) -> &Arc<Layout> {
+        &self.layout
+    }
+
     /// This part's share of gradient and losses.
     pub fn gradient(&self, params: &Params, part: &Part<'_>, coefficients: &Coefficients) -> Share {
         let work = Work::new(params, part, coefficients, self.device.clone().autodiff());
