@@ -19,14 +19,15 @@ use crate::args::EvalArgs;
 use crate::exit::Ending;
 use crate::session::Session;
 use files::Files;
-use report::{Document, Verdict};
+pub use report::Document;
+use report::Verdict;
 use workload::Workload;
 
 /// Makes the plan and carries it out.
 pub fn run(args: &EvalArgs, session: &Session) -> Result<Ending> {
     let plan = Plan::new(args)?;
     let files = Files::create(args)?;
-    let report = plan.judge(session)?;
+    let report = plan.judge(session, session.seed)?;
     ensure!(
         report.tuners.first().is_some_and(|tuner| tuner.verdict().is_some()),
         "no call was judged: a job's first 50 calls are not; give longer jobs or other --tiers"
@@ -36,6 +37,11 @@ pub fn run(args: &EvalArgs, session: &Session) -> Result<Ending> {
     let failed = verdict.as_ref().is_some_and(|verdict| !verdict.passed);
     session.report("eval", &Document { report, verdict })?;
     Ok(if failed { Ending::No } else { Ending::Done })
+}
+
+/// Judges as `eval` does with these words and this seed; other commands end in it.
+pub fn judge(args: &EvalArgs, seed: u64, session: &Session) -> Result<Report> {
+    Plan::new(args)?.judge(session, seed)
 }
 
 /// Who is judged, and on what.
@@ -66,9 +72,9 @@ impl<'a> Plan<'a> {
         Ok(Plan { args, entrants, workload, constants })
     }
 
-    fn judge(&self, session: &Session) -> Result<Report> {
+    fn judge(&self, session: &Session, seed: u64) -> Result<Report> {
         let evaluation = Evaluation {
-            seed: session.seed,
+            seed,
             seeds: self.args.seeds,
             worlds: self.args.worlds,
             threads: thread::available_parallelism().map_or(1, |cores| cores.get()),
