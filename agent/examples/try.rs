@@ -20,6 +20,9 @@ fn main() {
             stage.file.promotion.min_steps = stage.file.promotion.min_steps.min(*most);
         }
     }
+    if let Ok(calls) = std::env::var("CALLS") {
+        for stage in &mut curriculum.stages { Arc::make_mut(stage).file.workload.calls = calls.parse().unwrap(); }
+    }
     let setup = Setup { curriculum, config, seed, threads, device: Device::Flex, constants: Arc::new(ConstantsFile::full()) };
     let mut training = Training::new(setup).unwrap();
     let began = Instant::now();

@@ -158,7 +158,7 @@ impl NetworkConfig {
 impl Default for RolloutConfig {
     fn default() -> Self {
         RolloutConfig {
-            environments: 64,
+            environments: 256,
             steps: 64,
             discount: 0.9,
             trace: 0.9,
@@ -179,8 +179,8 @@ impl Default for LossConfig {
             entropy: [0.05, 0.005],
             entropy_heads: [1.0; 5],
             hindsight: 10.0,
-            estimate: 0.1,
-            gain: 0.1,
+            estimate: 1.0,
+            gain: 0.3,
         }
     }
 }
@@ -190,8 +190,8 @@ impl Default for OptimiserConfig {
         OptimiserConfig {
             rate: [1e-3, 1e-4],
             epochs: 2,
-            minibatches: 4,
-            shards: 4,
+            minibatches: 8,
+            shards: 2,
             longest: 0.5,
             divergence: 0.03,
         }

@@ -63,8 +63,8 @@ pub(super) fn joined<'a>(seen: &Seen, states: impl Iterator<Item = &'a [f32]>, d
 
 /// What it says.
 pub(super) fn says(leaves: &Leaves, seen: Tensor<2>) -> Tensor<2> {
-    let first = leaves.layer("critic.first", seen).tanh();
-    let second = leaves.layer("critic.second", first).tanh();
+    let first = leaves.tanh_layer("critic.first", seen);
+    let second = leaves.tanh_layer("critic.second", first);
     leaves.layer("critic.value", second)
 }
 

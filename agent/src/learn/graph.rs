@@ -29,7 +29,7 @@ impl Graph {
         let mut embeddings = Vec::new();
         for (step, begins) in inputs.begins.chunks_exact(count).enumerate() {
             let of_step = |rows: &Tensor<2>| rows.clone().narrow(0, step * count, count);
-            let past = leaves.layer("embed", of_step(&contexts)).tanh();
+            let past = leaves.tanh_layer("embed", of_step(&contexts));
             let seen = Tensor::cat(vec![past.clone(), of_step(&histories), hidden], 1);
             let stepped = lstm_step(leaves.layer("lstm", seen), cell);
             let begins = begins.iter().map(|&begins| f32::from(u8::from(begins))).collect();
@@ -43,7 +43,7 @@ impl Graph {
             states.push(hidden.clone());
         }
         let last = contexts.narrow(0, inputs.calls.len(), count);
-        embeddings.push(leaves.layer("embed", last).tanh());
+        embeddings.push(leaves.tanh_layer("embed", last));
         Graph { embeddings: Tensor::cat(embeddings, 0), states: Tensor::cat(states, 0) }
     }
 }

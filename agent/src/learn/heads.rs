@@ -22,7 +22,7 @@ pub(super) struct Said {
 
 /// What the network says of calls. `seen` has [h, e] of the calls of each role.
 pub(super) fn heads(leaves: &Leaves, seen: Vec<(usize, Tensor<2>)>, targets: &Targets) -> Said {
-    let experts = seen.into_iter().map(|(role, seen)| leaves.expert(role, seen).tanh());
+    let experts = seen.into_iter().map(|(role, seen)| leaves.expert(role, seen));
     let z = Tensor::cat(experts.collect(), 0);
     let chosen = |head: Head| targets.choices[head as usize].clone();
     let ln = |head: Head, logits: Tensor<2>| {
@@ -33,7 +33,7 @@ pub(super) fn heads(leaves: &Leaves, seen: Vec<(usize, Tensor<2>)>, targets: &Ta
     let pair = ln(Head::Pair, leaves.layer("pair", z.clone()) - anchored);
     let resource = leaves.layer("resource", z.clone());
     let resource = resource + chosen(Head::Path).matmul(leaves.get("resource.path"));
-    let u = (resource.clone() + chosen(Head::Pair).matmul(leaves.get("resource.pair"))).tanh();
+    let u = leaves.tanh(resource.clone() + chosen(Head::Pair).matmul(leaves.get("resource.pair")));
     let channels = ln(Head::Channels, leaves.layer("channels", u.clone()));
     let of_channels = chosen(Head::Channels).matmul(leaves.get("chunk.channels"));
     let chunk = ln(Head::Chunk, leaves.layer("chunk", u.clone()) + of_channels);

@@ -12,6 +12,7 @@ use super::device::{Device, MissingDevice};
 use super::leaves::Leaves;
 use super::recall::Recalled;
 use super::sequences::{Inputs, Sequences};
+use super::tanh::Tanh;
 use super::work::Work;
 use super::{Coefficients, Part, Share};
 use crate::params::{Layout, Params};
@@ -72,7 +73,8 @@ impl Learner {
     pub fn values(&self, params: &Params, of: &Sequences<'_>, next: &Next<'_>) -> Values {
         let inputs = Inputs::new(of, self.layout.shape.memory);
         let recalled = Recalled::new(params, &inputs);
-        let leaves = Leaves::new(params, &self.device, |name| name.starts_with("critic."));
+        let tanh = if self.whole_graph { Tanh::Device } else { Tanh::Host };
+        let leaves = Leaves::new(params, &self.device, tanh, |name| name.starts_with("critic."));
         let mut seen = critic::seen(of.rollout, &inputs);
         critic::add_next(&mut seen, next, of);
         let states = inputs.calls.iter().map(|call| recalled.state(call.state));

@@ -5,11 +5,13 @@ use std::ops::Range;
 use burn::tensor::{Device, Gradients, Tensor, TensorData};
 use dynamiccl_policies::network::EXPERTS;
 
+use super::tanh::Tanh;
 use crate::params::Params;
 
 /// Tensors of which burn works out gradients. All have two dimensions: one row for what is a row.
 #[derive(Debug)]
 pub(super) struct Leaves {
+    tanh: Tanh,
     tensors: Vec<Leaf>,
     experts: Vec<[Leaf; 2]>,
 }
@@ -23,7 +25,7 @@ struct Leaf {
 
 impl Leaves {
     /// The parameters whose names are `wanted`, on a device.
-    pub fn new(params: &Params, device: &Device, wanted: impl Fn(&str) -> bool) -> Self {
+    pub fn new(params: &Params, device: &Device, tanh: Tanh, wanted: impl Fn(&str) -> bool) -> Self {
         let leaf = |name, range: Range<usize>, dims: [usize; 2]| {
             let tensor = matrix(params.values()[range.clone()].to_vec(), dims, device);
             let tensor = if device.is_autodiff() { tensor.require_grad() } else { tensor };
@@ -43,7 +45,7 @@ impl Leaves {
         };
         let experts = (0..EXPERTS).filter(|_| wanted("expert.weight"));
         let experts = experts.map(|role| ["expert.weight", "expert.bias"].map(|name| expert(role, name)));
-        Leaves { tensors: tensors.collect(), experts: experts.collect() }
+        Leaves { tanh, tensors: tensors.collect(), experts: experts.collect() }
     }
 
     /// A tensor by name.
@@ -58,10 +60,20 @@ impl Leaves {
         inputs.matmul(weight) + bias
     }
 
-    /// The layer of one role's expert.
+    /// tanh of a layer.
+    pub fn tanh_layer(&self, name: &str, inputs: Tensor<2>) -> Tensor<2> {
+        self.tanh(self.layer(name, inputs))
+    }
+
+    /// What one role's expert says: tanh of its layer.
     pub fn expert(&self, role: usize, inputs: Tensor<2>) -> Tensor<2> {
         let [weight, bias] = self.experts[role].each_ref().map(|leaf| leaf.tensor.clone());
-        inputs.matmul(weight) + bias
+        self.tanh(inputs.matmul(weight) + bias)
+    }
+
+    /// tanh of every number.
+    pub fn tanh(&self, x: Tensor<2>) -> Tensor<2> {
+        self.tanh.of(x)
     }
 
     /// Puts the gradients where their parameters lie.

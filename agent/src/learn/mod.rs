@@ -16,6 +16,7 @@ mod lstm;
 mod matrices;
 mod recall;
 mod sequences;
+mod tanh;
 #[cfg(test)]
 mod tests;
 mod work;

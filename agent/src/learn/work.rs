@@ -11,6 +11,7 @@ use super::leaves::{Leaves, matrix, numbers};
 use super::losses::Figures;
 use super::recall::{ByRecalled, Recalled};
 use super::sequences::{Call, Inputs};
+use super::tanh::Tanh;
 use super::{Coefficients, Losses, Part, Share};
 use crate::params::Params;
 
@@ -40,7 +41,7 @@ impl<'a> Work<'a> {
     /// With a backward of our own below the heads.
     pub fn on_cpu(&self) -> Share {
         let recalled = Recalled::new(self.params, &self.inputs);
-        let leaves = Leaves::new(self.params, &self.device, |name| !below_heads(name));
+        let leaves = Leaves::new(self.params, &self.device, Tanh::Host, |name| !below_heads(name));
         let seen: Vec<_> = self.roles().map(|(role, calls)| (role, self.seen(&recalled, calls))).collect();
         let states = self.inputs.calls.iter().map(|call| recalled.state(call.state));
         let by_critic = critic::seen(self.part.rollout, &self.inputs);
@@ -61,7 +62,7 @@ impl<'a> Work<'a> {
 
     /// With burn differentiating everything.
     pub fn on_graph(&self) -> Share {
-        let leaves = Leaves::new(self.params, &self.device, |_| true);
+        let leaves = Leaves::new(self.params, &self.device, Tanh::Device, |_| true);
         let Graph { embeddings, states } = Graph::new(&leaves, &self.inputs, &self.device);
         let states_of =
             |states: &Tensor<2>, calls: &[Call]| self.pick(states, calls.iter().map(|call| call.state));
@@ -102,7 +103,8 @@ impl<'a> Work<'a> {
             figures.add_policy(&said, &targets, self.coefficients.clip);
             figures.add_estimates(&said, &targets);
             if let Some(worth) = Worth::new(part.rollout, &self.chosen, device) {
-                figures.add_hindsight(worth.loss(leaves, &said), 1.0 / part.counts.truths);
+                let (loss, surprise) = (worth.loss(leaves, &said), worth.surprise(&said));
+                figures.add_hindsight(loss, surprise, 1.0 / part.counts.truths);
             }
         }
         figures.weighted(self.coefficients, device)

@@ -18,6 +18,7 @@ use crate::learn::heads::{Said, heads};
 use crate::learn::leaves::{Leaves, matrix, numbers};
 use crate::learn::recall::Recalled;
 use crate::learn::sequences::{Inputs, Sequences};
+use crate::learn::tanh::Tanh;
 use crate::learn::{Coefficients, Counts, Part};
 use crate::normal::Normaliser;
 use crate::params::{Layout, Params};
@@ -107,7 +108,7 @@ impl Made {
             let inputs = Inputs::new(&part.sequences(), shape.memory);
             let recalled = Recalled::new(&self.params, &inputs);
             let chosen = Chosen::new(&self.rollout, &inputs);
-            let leaves = Leaves::new(&self.params, &device, |_| true);
+            let leaves = Leaves::new(&self.params, &device, Tanh::Host, |_| true);
             let seen = chosen.roles.iter().map(|(role, range)| {
                 let calls = &chosen.calls[range.clone()];
                 let row = |at: usize| {

@@ -1,0 +1,174 @@
+//! Parts, threads, masks and episodes: what may and what may not make a difference.
+
+use dynamiccl_spec::Head;
+use dynamiccl_spec::features::{CONTEXT_WIDTH, HISTORY_WIDTH};
+
+use super::made::{Made, PRIVILEGED, SMALL, numbers_of, only};
+use crate::learn::{Device, Learner, Next, Share};
+use crate::rollout::Source;
+
+fn learner(made: &Made) -> Learner {
+    Learner::new(made.params.layout().clone(), Device::Flex).unwrap()
+}
+
+fn share(made: &Made, environments: &[usize], by: &str) -> Share {
+    let among = made.all();
+    made.with_part(environments, &among, |part| learner(made).gradient(&made.params, part, &only(by)))
+}
+
+#[test]
+fn shares_of_parts_add_up_to_the_whole() {
+    let made = Made::new(SMALL, 5, 12, 11);
+    let whole = share(&made, &made.all(), "all");
+    let parts = [&[3, 0][..], &[1], &[2, 4]].map(|part| share(&made, part, "all"));
+    let largest = whole.gradient.iter().fold(0.0_f32, |largest, x| largest.max(x.abs()));
+    for (at, whole) in whole.gradient.iter().enumerate() {
+        let sum: f32 = parts.iter().map(|part| part.gradient[at]).sum();
+        assert!((sum - whole).abs() < 1e-5 * largest, "{at}: {sum}, {whole}");
+    }
+    let sum = |of: fn(&Share) -> f32| parts.iter().map(of).sum::<f32>() - of(&whole);
+    let apart = [
+        sum(|share| share.losses.policy),
+        sum(|share| share.losses.value),
+        sum(|share| share.losses.entropy[1]),
+        sum(|share| share.losses.hindsight),
+        sum(|share| share.losses.estimate),
+        sum(|share| share.losses.gain),
+        sum(|share| share.losses.divergence),
+        sum(|share| share.losses.clipped),
+    ];
+    assert!(apart.iter().all(|apart| apart.abs() < 1e-5), "{apart:?}");
+}
+
+#[test]
+fn threads_change_no_bit() {
+    let made = Made::new(SMALL, 6, 12, 12);
+    let alone = |at: usize| share(&made, &[at], "all");
+    let expected: Vec<Share> = (0..6).map(alone).collect();
+    for _ in 0..5 {
+        let together: Vec<Share> = std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..6).map(|at| scope.spawn(move || alone(at))).collect();
+            threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+        });
+        assert_eq!(together, expected);
+    }
+}
+
+#[test]
+fn what_is_forbidden_has_no_gradient() {
+    const PAIR: usize = 7;
+    let mut made = Made::new(SMALL, 3, 20, 13);
+    for row in 0..made.rollout.rows() {
+        let bits = &mut made.rollout.masks[row][Head::Pair as usize];
+        *bits &= !(1 << PAIR);
+        *bits |= 1 << 2;
+        if made.rollout.choices[row][Head::Pair as usize] == PAIR as u8 {
+            made.rollout.choices[row][Head::Pair as usize] = 2;
+        }
+    }
+    let (said, _) = made.said();
+    let ln = numbers_of(&said, Head::Pair as usize);
+    assert!(ln.chunks_exact(21).all(|ln| ln[PAIR].exp() == 0.0));
+    for by in ["policy", "entropy", "hindsight"] {
+        let gradient = share(&made, &made.all(), by).gradient;
+        let bias = &gradient[made.params.layout().tensor("pair.bias").range.clone()];
+        assert_eq!(bias[PAIR], 0.0, "{by}");
+        assert!(bias[2] != 0.0, "{by}");
+    }
+}
+
+#[test]
+fn a_head_with_nothing_to_choose_adds_nothing() {
+    let mut made = Made::new(SMALL, 3, 20, 14);
+    for row in 0..made.rollout.rows() {
+        made.rollout.masks[row][Head::Threads as usize] =
+            1 << made.rollout.choices[row][Head::Threads as usize];
+    }
+    for by in ["policy", "entropy"] {
+        let Share { gradient, losses } = share(&made, &made.all(), by);
+        assert_eq!(losses.entropy[Head::Threads as usize], 0.0);
+        for name in ["threads.weight", "threads.bias"] {
+            let of = &gradient[made.params.layout().tensor(name).range.clone()];
+            assert!(of.iter().all(|x| *x == 0.0), "{by}, {name}");
+        }
+    }
+}
+
+#[test]
+fn nothing_of_an_episode_reaches_the_next() {
+    const BEGINS: usize = 6;
+    let mut made = Made::new(SMALL, 1, 12, 15);
+    made.rollout.begins = vec![false; 12];
+    made.rollout.histories.iter_mut().for_each(|x| *x = if x.is_nan() { 0.5 } else { *x });
+    made.rollout.sources = (0..12).map(Source::After).collect();
+    let without = made.hidden();
+    made.rollout.begins[BEGINS] = true;
+    let before = made.hidden();
+    assert_ne!(without[BEGINS + 1], before[BEGINS + 1]);
+    assert_eq!(before[BEGINS], made.params.tensor("memory.hidden"));
+    // Everything up to the beginning, and what came before the sequence.
+    made.rollout.histories[..(BEGINS + 1) * HISTORY_WIDTH].fill(0.7);
+    made.rollout.contexts[..(BEGINS + 1) * CONTEXT_WIDTH].fill(0.3);
+    made.rollout.states.fill(0.1);
+    let after = made.hidden();
+    assert_ne!(before[..BEGINS], after[..BEGINS]);
+    assert_eq!(before[BEGINS..], after[BEGINS..]);
+}
+
+#[test]
+fn what_was_held_is_seen_and_is_no_parameter() {
+    let mut made = Made::new(SMALL, 2, 12, 16);
+    made.rollout.sources.fill(Source::Held);
+    let gradient = share(&made, &made.all(), "policy").gradient;
+    for name in ["memory.hidden", "memory.cell", "lstm.weight", "lstm.bias"] {
+        let of = &gradient[made.params.layout().tensor(name).range.clone()];
+        assert!(of.iter().all(|x| *x == 0.0), "{name}");
+    }
+    let (memory, before) = (SMALL.memory, numbers_of(&made.said().0, 1));
+    made.rollout.states[..2 * memory].fill(0.9);
+    assert_eq!(numbers_of(&made.said().0, 1), before, "hidden and cell of the first sequence");
+    made.rollout.states[2 * memory..3 * memory].fill(0.9);
+    assert_ne!(numbers_of(&made.said().0, 1), before, "what it held");
+}
+
+#[test]
+fn values_are_the_critics_and_so_are_those_of_what_comes_next() {
+    let mut made = Made::new(SMALL, 3, 12, 17);
+    let (rollout, memory) = (&mut made.rollout, SMALL.memory);
+    rollout.sources.fill(Source::Held);
+    let rows: Vec<usize> = [5, 0, 11].into_iter().enumerate().map(|(at, step)| at * 12 + step).collect();
+    let (mut contexts, mut privileged, mut hidden) = (Vec::new(), Vec::new(), Vec::new());
+    for &row in &rows {
+        contexts.extend(super::replay::context(rollout, row));
+        privileged.extend(&rollout.privileged[row * PRIVILEGED..][..PRIVILEGED]);
+        hidden.extend(&rollout.states[(row / 12 * 3 + 2) * memory..][..memory]);
+    }
+    let next = Next { contexts: &contexts, privileged: &privileged, hidden: &hidden };
+    let all = made.all();
+    let values =
+        made.with_part(&all, &all, |part| learner(&made).values(&made.params, &part.sequences(), &next));
+    assert_eq!((values.calls.len(), values.next.len()), (36, 3));
+    for (at, row) in rows.into_iter().enumerate() {
+        assert!((values.next[at] - values.calls[row]).abs() < 1e-6);
+        let expected =
+            by_hand(&made, &contexts[at * CONTEXT_WIDTH..][..CONTEXT_WIDTH], row, &hidden[at * memory..]);
+        assert!((values.calls[row] - expected).abs() < 1e-5, "{} is not {expected}", values.calls[row]);
+    }
+}
+
+/// What the critic says of a row, sum by sum.
+fn by_hand(made: &Made, context: &[f32], row: usize, hidden: &[f32]) -> f32 {
+    let mut x = context.to_vec();
+    crate::normal::normalise(&made.scaling()[0], &mut x);
+    x.extend(&made.rollout.privileged[row * PRIVILEGED..][..PRIVILEGED]);
+    x.extend(&hidden[..SMALL.memory]);
+    for (name, last) in [("first", false), ("second", false), ("value", true)] {
+        let [weight, bias] =
+            ["weight", "bias"].map(|part| made.params.tensor(&format!("critic.{name}.{part}")));
+        let sum = |at: usize| {
+            bias[at] + x.iter().enumerate().map(|(input, x)| x * weight[input * bias.len() + at]).sum::<f32>()
+        };
+        x = (0..bias.len()).map(|at| if last { sum(at) } else { sum(at).tanh() }).collect();
+    }
+    x[0]
+}
