@@ -6,9 +6,11 @@ mod ranges;
 mod report;
 
 use std::io::Write;
+use std::path::PathBuf;
 use std::sync::Arc;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
+use dynamiccl_agent::run;
 use dynamiccl_env::asking::Asking;
 use dynamiccl_env::cluster::{Cluster, CommOptions};
 use dynamiccl_env::job::Shown;
@@ -25,7 +27,7 @@ use report::{Report, Rules};
 /// Makes the plan and carries it out.
 pub fn run(args: &ExportArgs, session: &Session) -> Result<Ending> {
     check(args)?;
-    let source = Frozen::open(&args.policy)?;
+    let source = Frozen::open(&policy(args)?)?;
     let mut out = OutFile::create(&args.out)?;
     let (frozen, recalled) = match &args.history {
         Some(file) => {
@@ -46,6 +48,15 @@ pub fn run(args: &ExportArgs, session: &Session) -> Result<Ending> {
     out.commit()?;
     session.report("export", &Report::new(args, &source, &frozen, recalled, table))?;
     Ok(Ending::Done)
+}
+
+/// The file of the policy.
+fn policy(args: &ExportArgs) -> Result<PathBuf> {
+    match (&args.policy, &args.run) {
+        (Some(file), _) => Ok(file.clone()),
+        (None, Some(run)) => Ok(run::policy_of(run)?),
+        (None, None) => bail!("no policy: give --policy FILE or --run DIR"),
+    }
 }
 
 /// What can be said about the words before any file is opened.

@@ -89,6 +89,7 @@ fn resume(folder: &Path, args: &TrainArgs, session: &Session) -> Result<Job> {
 }
 
 fn setup(args: &TrainArgs, settings: &Settings, curriculum: Curriculum) -> Result<Setup> {
+    settings.config.check()?;
     let cores = || thread::available_parallelism().map_or(1, |cores| cores.get());
     Ok(Setup {
         curriculum,
