@@ -75,10 +75,12 @@ fn without(config: &mut Config, part: &str) -> Result<()> {
         "cost_table" => COST_TABLE.iter().for_each(|name| add(&mut without.features, name)),
         feature => {
             let seen = FEATURES.iter().filter(|feature| feature.part as u8 != Part::History as u8);
-            let mut known = seen.map(|feature| feature.name);
-            let found = known.clone().any(|name| name == feature);
-            let all = || PARTS.into_iter().chain(&mut known).map(str::to_owned).collect();
-            ensure!(found, UnknownWord { kind: "part", value: feature.to_owned(), known: all() });
+            let known: Vec<String> = seen.map(|feature| feature.name.to_owned()).collect();
+            let unknown = || {
+                let known = PARTS.map(str::to_owned).into_iter().chain(known.clone()).collect();
+                UnknownWord { kind: "part", value: feature.to_owned(), known }
+            };
+            ensure!(known.iter().any(|name| name == feature), unknown());
             add(&mut without.features, feature);
         }
     }
