@@ -19,7 +19,7 @@ if [[ ! -x $venv/bin/python ]]; then python3 -m venv "$venv"; fi
 
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
-brief=(--eval-worlds 1 --eval-seeds 1 --against nccl -q)
+brief=(--eval-clusters dgx_h100 --eval-worlds 1 --eval-seeds 1 --against nccl -q)
 "$dynamiccl" train --curriculum smoke --out "$scratch" --steps 8192 --checkpoint-every 2048 \
     --set rollout.environments=16 --set evaluation.every=2048 --set evaluation.worlds=1 "${brief[@]}" >/dev/null
 run=$(echo "$scratch"/smoke__*)

@@ -11,12 +11,14 @@ use serde_json::Value;
 
 use crate::util::{Dir, fields, number};
 
-/// A run that takes a second or two: a small rollout, a short look at the end.
-const TINY: &str = "train --curriculum smoke --set rollout.environments=8 --set rollout.steps=16 \
-                    --set optimiser.minibatches=2 --set evaluation.every=512 --set evaluation.worlds=1 \
-                    --eval-worlds 1 --eval-seeds 1 --against nccl";
+/// A run that takes a second: a small network and rollout, a short look at the end.
+const TINY: &str = "train --curriculum smoke --set network.memory=8 --set network.embedding=8 \
+                    --set network.expert=8 --set network.resource=8 --set network.critic=8 \
+                    --set rollout.environments=8 --set rollout.steps=16 --set optimiser.minibatches=2 \
+                    --set evaluation.every=512 --set evaluation.worlds=1 \
+                    --eval-clusters dgx_h100 --eval-worlds 1 --eval-seeds 1 --against nccl";
 /// Words of the judgement at the end, for runs that go on.
-const BRIEF: &str = "--eval-worlds 1 --eval-seeds 1 --against nccl";
+const BRIEF: &str = "--eval-clusters dgx_h100 --eval-worlds 1 --eval-seeds 1 --against nccl";
 /// A moment, so that files of different runs are the same bytes.
 const MOMENT: (&str, &str) = ("SOURCE_DATE_EPOCH", "1794738790");
 /// The folder of a run that began then.
@@ -111,7 +113,7 @@ fn the_lines_keep_the_contract_and_the_folder_its_layout() {
     let said = dir.run(&format!("export --run {run} --out mine.safetensors --json"));
     assert_eq!(said.code, 0, "{}", said.stderr);
     assert_eq!(fs::read(dir.path("mine.safetensors")).unwrap(), results(&dir.path(run)).0);
-    let words = "eval --policy mine.safetensors --against nccl --tiers 1,2 --worlds 1 --seeds 1 --json";
+    let words = "eval --policy mine.safetensors --against nccl --tiers 1,2 --clusters dgx_h100 --worlds 1 --seeds 1 --json";
     assert_eq!(dir.run(words).json()["tuners"][0]["tiers"], last["eval"]["tiers"]);
 }
 

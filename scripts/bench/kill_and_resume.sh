@@ -15,7 +15,7 @@ cargo build --release --locked --bin dynamiccl
 dynamiccl=$(realpath "${CARGO_TARGET_DIR:-target}/release/dynamiccl")
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
-brief=(--eval-worlds 1 --eval-seeds 1 --against nccl -q)
+brief=(--eval-clusters dgx_h100 --eval-worlds 1 --eval-seeds 1 --against nccl -q)
 words=(train --curriculum smoke --seed "$seed" --steps 40000 --set evaluation.every=10000 --set evaluation.worlds=1)
 RANDOM=$seed
 

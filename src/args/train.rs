@@ -60,6 +60,9 @@ pub struct TrainArgs {
     /// Tuners beside which the policy is judged at the end, as for eval
     #[arg(long, value_name = "NAMES", value_delimiter = ',', default_value = "nccl,oracle,bayes")]
     pub against: Vec<String>,
+    /// Clusters of that judgement, separated by commas, as for eval [default: all that come with the program]
+    #[arg(long, value_name = "NAMES|FILES", value_delimiter = ',')]
+    pub eval_clusters: Vec<String>,
     /// Worlds of each seed of that judgement
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub eval_worlds: u32,

@@ -40,7 +40,7 @@ fn judge(job: &Job, args: &TrainArgs, session: &Session) -> Result<Report> {
         policy: Some(job.run.path(POLICY)),
         against: args.against.clone(),
         tiers,
-        clusters: Vec::new(),
+        clusters: args.eval_clusters.clone(),
         nodes: Vec::new(),
         workload: "cells".to_owned(),
         worlds: args.eval_worlds,
