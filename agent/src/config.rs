@@ -23,7 +23,7 @@ pub struct Config {
 }
 
 /// Widths of the network.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct NetworkConfig {
     /// Numbers that a context is summed up in.
@@ -36,6 +36,8 @@ pub struct NetworkConfig {
     pub resource: usize,
     /// Width of the critic's layers.
     pub critic: usize,
+    /// The longest that the LSTM remembers at first, in calls.
+    pub horizon: f32,
 }
 
 /// How experience is gathered.
@@ -135,7 +137,7 @@ pub struct Without {
 impl Default for NetworkConfig {
     fn default() -> Self {
         let Shape { embedding, memory, expert, resource } = Shape::default();
-        NetworkConfig { embedding, memory, expert, resource, critic: 64 }
+        NetworkConfig { embedding, memory, expert, resource, critic: 64, horizon: 200.0 }
     }
 }
 
@@ -158,7 +160,7 @@ impl NetworkConfig {
 impl Default for RolloutConfig {
     fn default() -> Self {
         RolloutConfig {
-            environments: 256,
+            environments: 64,
             steps: 64,
             discount: 0.9,
             trace: 0.9,
@@ -179,8 +181,8 @@ impl Default for LossConfig {
             entropy: [0.05, 0.005],
             entropy_heads: [1.0; 5],
             hindsight: 10.0,
-            estimate: 1.0,
-            gain: 0.3,
+            estimate: 0.3,
+            gain: 0.1,
         }
     }
 }
@@ -188,9 +190,9 @@ impl Default for LossConfig {
 impl Default for OptimiserConfig {
     fn default() -> Self {
         OptimiserConfig {
-            rate: [1e-3, 1e-4],
+            rate: [2e-3, 1e-4],
             epochs: 2,
-            minibatches: 8,
+            minibatches: 4,
             shards: 2,
             longest: 0.5,
             divergence: 0.03,

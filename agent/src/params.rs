@@ -24,6 +24,8 @@ pub struct Layout {
     pub critic: usize,
     /// Numbers that only the critic sees.
     pub privileged: usize,
+    /// The longest that the LSTM remembers at first, in calls.
+    pub horizon: f32,
     tensors: Vec<Tensor>,
 }
 
@@ -65,7 +67,7 @@ impl Layout {
             Tensor { name, dims, range: begin..end }
         };
         let tensors = shape.tensors().into_iter().chain(of_critic).map(place).collect();
-        Layout { shape, critic, privileged, tensors }
+        Layout { shape, critic, privileged, horizon: network.horizon, tensors }
     }
 
     /// Every tensor, in order.
@@ -98,7 +100,7 @@ impl Params {
     pub fn new(layout: Arc<Layout>, rng: &mut ChaCha8Rng) -> Self {
         let mut values = vec![0.0; layout.len()];
         for tensor in layout.tensors() {
-            start(tensor, layout.shape.memory, &mut values[tensor.range.clone()], rng);
+            start(tensor, &layout, &mut values[tensor.range.clone()], rng);
         }
         Params { layout, values }
     }
@@ -159,7 +161,7 @@ fn fold(weights: &mut Weights, names: [&str; 2], rows: Range<usize>, columns: us
 
 /// What a tensor starts from. Heads start at zero, so that the anchor alone decides and every choice is
 /// NCCL's own; the layers below them start random, the LSTM remembering (its forget gates open).
-fn start(tensor: &Tensor, cells: usize, values: &mut [f32], rng: &mut ChaCha8Rng) {
+fn start(tensor: &Tensor, layout: &Layout, values: &mut [f32], rng: &mut ChaCha8Rng) {
     let inputs = match tensor.dims[..] {
         [inputs, _] | [_, inputs, _] => inputs,
         _ => 1,
@@ -167,7 +169,7 @@ fn start(tensor: &Tensor, cells: usize, values: &mut [f32], rng: &mut ChaCha8Rng
     let scale = (1.0 / inputs as f32).sqrt();
     match tensor.name {
         "pair.anchor" => values.fill(1.0),
-        "lstm.bias" => values[cells..2 * cells].fill(1.0),
+        "lstm.bias" => remember(values, layout.horizon, rng),
         "embed.weight"
         | "lstm.weight"
         | "expert.weight"
@@ -177,6 +179,19 @@ fn start(tensor: &Tensor, cells: usize, values: &mut [f32], rng: &mut ChaCha8Rng
         // Another resource layer for each pair.
         "resource.pair" | "resource.path" => values.iter_mut().for_each(|x| *x = 0.3 * normal(rng)),
         _ => {}
+    }
+}
+
+/// Biases under which each cell of an LSTM keeps what it is told for a time of its own, up to this many
+/// calls (Tallec and Ollivier 2018): what a job has shown must outlast the other calls of its loop.
+fn remember(biases: &mut [f32], horizon: f32, rng: &mut ChaCha8Rng) {
+    let cells = biases.len() / 4;
+    let ratio: f32 = std::env::var("CHRONO_I").map_or(1.0, |x| x.parse().unwrap());
+    for cell in 0..cells {
+        let calls = 1.0 + rng.random::<f32>() * (horizon.max(2.0) - 1.0);
+        let keep = calls.ln();
+        biases[cells + cell] = if horizon < 0.0 { -horizon } else { keep };
+        biases[cell] = if horizon < 0.0 { 0.0 } else { -keep * ratio };
     }
 }
 

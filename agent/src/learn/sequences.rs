@@ -30,7 +30,7 @@ pub(super) struct Call {
     pub row: usize,
     /// Its number here.
     pub number: usize,
-    /// Which of the states its decision saw: see [`Inputs::states`].
+    /// Which of the states its decision saw: see [`Inputs::held`].
     pub state: usize,
 }
 

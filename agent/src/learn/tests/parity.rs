@@ -38,12 +38,12 @@ fn the_same_function(network: NetworkConfig) {
     }
     let (said, rows) = made.said();
     assert!(rows.len() > made.rollout.rows() / 2);
-    for head in 0..HEADS {
-        let of_head = numbers_of(&said, head);
-        for (said, &row) in of_head.chunks_exact(Head::ALL[head].size()).zip(&rows) {
-            for (said, plain) in said.iter().zip(&ln[row][head]) {
+    for &head in Head::ALL {
+        let of_head = numbers_of(&said, head as usize);
+        for (said, &row) in of_head.chunks_exact(head.size()).zip(&rows) {
+            for (said, plain) in said.iter().zip(&ln[row][head as usize]) {
                 if plain.is_finite() {
-                    close(*plain, *said, Head::ALL[head].name());
+                    close(*plain, *said, head.name());
                 } else {
                     assert_eq!(said.exp(), 0.0, "what is forbidden has no probability");
                 }

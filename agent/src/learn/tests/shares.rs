@@ -95,6 +95,24 @@ fn a_head_with_nothing_to_choose_adds_nothing() {
 }
 
 #[test]
+fn what_was_not_measured_teaches_nothing() {
+    let (whole, mut made) = (Made::new(SMALL, 3, 20, 18), Made::new(SMALL, 3, 20, 18));
+    // Only the calls of the first sequence have been measured; losses are means over these.
+    made.rollout.ln_times[20..].fill(f32::NAN);
+    made.rollout.gains[20..].fill(f32::NAN);
+    for by in ["estimate", "gain"] {
+        let of = |share: &Share| if by == "gain" { share.losses.gain } else { share.losses.estimate };
+        let measured =
+            whole.with_part(&[0], &[0], |part| of(&learner(&whole).gradient(&whole.params, part, &only(by))));
+        let all = of(&share(&made, &made.all(), by));
+        assert!((all - measured).abs() < 1e-5 && all.abs() > 1e-2, "{by}: {all}, {measured}");
+        let rest = share(&made, &[1, 2], by);
+        assert_eq!(of(&rest), 0.0, "{by}");
+        assert!(rest.gradient.iter().all(|x| *x == 0.0), "{by}");
+    }
+}
+
+#[test]
 fn nothing_of_an_episode_reaches_the_next() {
     const BEGINS: usize = 6;
     let mut made = Made::new(SMALL, 1, 12, 15);

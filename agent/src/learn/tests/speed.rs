@@ -63,18 +63,3 @@ fn figures(sequences: usize) {
         line("values", mean(rows, || drop(learner.values(&made.params, &part.sequences(), &next))));
     });
 }
-
-#[test]
-#[ignore = "for a profile"]
-fn only_cpu() {
-    let mut made = Made::new(NetworkConfig::default(), 16, 64, 1);
-    let rows = made.rollout.rows();
-    made.rollout.truths.truncate(rows / 8);
-    let (all, by) = (made.all(), only("all"));
-    let learner = Learner::new(made.params.layout().clone(), Device::Flex).unwrap();
-    made.with_part(&all, &all, |part| {
-        println!("{}", mean(rows, || drop(learner.gradient(&made.params, part, &by))));
-        println!("{}", mean(rows, || drop(learner.gradient(&made.params, part, &by))));
-        println!("{}", mean(rows, || drop(learner.gradient(&made.params, part, &by))));
-    });
-}
