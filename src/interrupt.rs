@@ -1,4 +1,5 @@
-//! Ctrl-C, made safe: the first one asks the work to stop, the second one quits at once.
+//! Ctrl-C, made safe: the first one asks the work to stop, the second one quits at once. SIGTERM, which is
+//! what schedulers send, counts as one.
 //!
 //! The flag is looked at wherever work reports progress (see [`crate::progress`]), so a command that
 //! shows a bar can be interrupted and cleans up after itself. A command that never starts one is over
@@ -8,7 +9,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use signal_hook::consts::SIGINT;
+use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
 
 use crate::exit;
@@ -30,15 +31,17 @@ impl std::error::Error for Interrupted {}
 pub struct Interrupt(Arc<AtomicBool>);
 
 impl Interrupt {
-    /// Catches Ctrl-C from now on.
+    /// Catches Ctrl-C and SIGTERM from now on.
     ///
     /// Where the system refuses, its own Ctrl-C stays in force, which ends the process as well.
     pub fn catch() -> Self {
         let interrupt = Interrupt::default();
-        // In this order: the shutdown looks at the flag before the same signal sets it.
-        let quit = flag::register_conditional_shutdown(SIGINT, exit::INTERRUPTED.into(), interrupt.0.clone());
-        if quit.is_ok() {
-            let _ = flag::register(SIGINT, interrupt.0.clone());
+        for signal in [SIGINT, SIGTERM] {
+            // In this order: the shutdown looks at the flag before the same signal sets it.
+            let code = exit::INTERRUPTED.into();
+            if flag::register_conditional_shutdown(signal, code, interrupt.0.clone()).is_ok() {
+                let _ = flag::register(signal, interrupt.0.clone());
+            }
         }
         interrupt
     }

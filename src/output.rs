@@ -48,6 +48,16 @@ impl Output {
         deliver(&text, &mut io::stdout().lock()).context("cannot write to stdout")
     }
 
+    /// The document that [`Output::report`] writes as JSON, for a file.
+    pub fn document(&self, command: &str, seed: u64, report: &impl Serialize) -> Result<String> {
+        document(command, seed, report)
+    }
+
+    /// Writes one line of JSON to stdout, for a command that has many.
+    pub fn line(&self, command: &str, seed: u64, report: &impl Serialize) -> Result<()> {
+        deliver(&document(command, seed, report)?, &mut io::stdout().lock()).context("cannot write to stdout")
+    }
+
     /// Says something that is not the result; silent with `-q`.
     pub fn note(&self, words: fmt::Arguments<'_>) {
         self.say(Verbosity::Normal, words);

@@ -83,6 +83,36 @@ impl Progress {
         self.interrupt.check()
     }
 
+    /// Counts steps that were done before, without taking them for speed.
+    pub fn skip(&self, steps: u64) {
+        match &self.display {
+            Display::Bar(bar) => {
+                bar.set_position(steps);
+                bar.reset_eta();
+            }
+            Display::Lines(lines) => lock(lines).skip(steps),
+            Display::Silent => {}
+        }
+    }
+
+    /// Expects another number of steps in all.
+    pub fn expect(&self, total: u64) {
+        match &self.display {
+            Display::Bar(bar) => bar.set_length(total),
+            Display::Lines(lines) => lock(lines).total = total,
+            Display::Silent => {}
+        }
+    }
+
+    /// Says a line that stays, above the bar where there is one.
+    pub fn say(&self, line: &str) {
+        match &self.display {
+            Display::Bar(bar) => bar.println(line),
+            Display::Lines(_) => drop(writeln!(io::stderr(), "{line}")),
+            Display::Silent => {}
+        }
+    }
+
     /// Shows a short remark beside the numbers, such as the best value so far.
     pub fn remark(&self, words: &str) {
         match &self.display {
@@ -119,6 +149,7 @@ struct Lines {
     label: String,
     total: u64,
     done: u64,
+    skipped: u64,
     started: Instant,
     printed: Instant,
     remark: String,
@@ -126,7 +157,13 @@ struct Lines {
 
 impl Lines {
     fn new(label: &str, total: u64, now: Instant) -> Self {
-        Lines { label: label.to_owned(), total, done: 0, started: now, printed: now, remark: String::new() }
+        Lines { label: label.to_owned(), total, done: 0, skipped: 0, started: now, printed: now, remark: String::new() }
+    }
+
+    /// Counts steps that took no time.
+    fn skip(&mut self, steps: u64) {
+        self.done += steps;
+        self.skipped += steps;
     }
 
     /// Counts the steps, and gives the line to print when it is time for one.
@@ -142,7 +179,7 @@ impl Lines {
     fn line(&self, elapsed: Duration) -> String {
         let Lines { label, total, done, remark, .. } = self;
         let percent = if *total == 0 { 100 } else { done * 100 / total };
-        let rate = *done as f64 / elapsed.as_secs_f64();
+        let rate = (*done - self.skipped) as f64 / elapsed.as_secs_f64();
         let left = total.saturating_sub(*done) as f64 / rate;
         let eta = if left.is_finite() { clock(left) } else { "?".to_owned() };
         let line = format!("{label}: {percent} %  {done}/{total}  {rate:.1}/s  ETA {eta}  {remark}");
@@ -191,6 +228,15 @@ mod tests {
         lines.remark = "best 1.06×".to_owned();
         let line = lines.advance(99, start + Duration::from_secs(10));
         assert_eq!(line.as_deref(), Some("validate: 50 %  200/400  20.0/s  ETA 00:10  best 1.06×"));
+    }
+
+    #[test]
+    fn what_was_done_before_is_no_speed() {
+        let start = Instant::now();
+        let mut lines = Lines::new("train", 400, start);
+        lines.skip(300);
+        let line = lines.advance(50, start + Duration::from_secs(5));
+        assert_eq!(line.as_deref(), Some("train: 87 %  350/400  10.0/s  ETA 00:05"));
     }
 
     #[test]

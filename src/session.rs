@@ -15,11 +15,16 @@ use crate::interrupt::Interrupt;
 use crate::output::{Output, Verbosity};
 use crate::progress::{Progress, Style};
 
+/// The seed where nobody says.
+pub const USUAL_SEED: u64 = 1;
+
 /// The surroundings of one command.
 #[derive(Debug)]
 pub struct Session {
     /// The seed of everything random; a command puts it into its report.
     pub seed: u64,
+    /// Whether somebody has asked for that seed.
+    pub seed_given: bool,
     /// Where the result and the talk go.
     pub output: Output,
     style: Style,
@@ -36,8 +41,10 @@ impl Session {
         };
         let output = Output { json: args.json, verbosity };
         let style = Style::resolve(args.progress, args.quiet || args.json, io::stderr().is_terminal());
-        let session = Session { seed: seed(args.seed), output, style, interrupt: OnceCell::new() };
-        if args.seed == SeedArg::Random {
+        let seed_given = args.seed.is_some();
+        let seed = seed(args.seed.unwrap_or(SeedArg::Fixed(USUAL_SEED)));
+        let session = Session { seed, seed_given, output, style, interrupt: OnceCell::new() };
+        if args.seed == Some(SeedArg::Random) {
             session.output.note(format_args!("seed {}", session.seed));
         }
         session

@@ -11,7 +11,7 @@ use crate::util::{Dir, assert_same};
 const SIMULATE: &str = "simulate --cluster dgx_a100 --nodes 2 --collective allreduce";
 
 /// Every command, and none.
-const COMMANDS: [&str; 11] = [
+const COMMANDS: [&str; 12] = [
     "",
     "simulate",
     "validate",
@@ -19,6 +19,7 @@ const COMMANDS: [&str; 11] = [
     "tune",
     "decide",
     "check-env",
+    "train",
     "eval",
     "inspect",
     "export",

@@ -101,6 +101,7 @@ fn the_command_page_explains_every_flag() {
         "calibrate",
         "tune",
         "check-env",
+        "train",
         "decide",
         "eval",
         "inspect",

@@ -22,6 +22,9 @@ mod tune;
 /// `check-env`.
 mod check_env;
 
+/// `train`.
+mod train;
+
 /// `eval`.
 mod eval;
 

@@ -111,6 +111,9 @@ pub struct EvaluationConfig {
     pub every: u64,
     /// Worlds of one.
     pub worlds: u32,
+    /// Spreads of its expected gain that this must exceed before the policy that is left behind departs from
+    /// NCCL's choice.
+    pub margin: f32,
 }
 
 /// What is taken away.
@@ -199,6 +202,6 @@ impl Default for OptimiserConfig {
 
 impl Default for EvaluationConfig {
     fn default() -> Self {
-        EvaluationConfig { every: 500_000, worlds: 2 }
+        EvaluationConfig { every: 500_000, worlds: 2, margin: 0.0 }
     }
 }

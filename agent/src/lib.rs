@@ -8,6 +8,7 @@
 
 pub mod ablate;
 pub mod adam;
+pub mod check;
 pub mod config;
 pub mod critic;
 pub mod gae;
@@ -17,6 +18,7 @@ pub mod params;
 pub mod progress;
 pub mod returns;
 pub mod rollout;
+pub mod run;
 pub mod schedule;
 pub mod start;
 pub mod trainer;

@@ -12,6 +12,7 @@ use super::shared::{GraphsArgs, MachineArgs};
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = concat!("\
 EXAMPLES
+    dynamiccl export --run checkpoints/stage1__s1__20261115T103310Z --out mine.safetensors
     dynamiccl export --out mine.safetensors --history job.jsonl
     dynamiccl export --policy a.safetensors --out b.safetensors --calibrate-guard
     dynamiccl export --policy a.safetensors --out t.csv --format nccl-csv --cluster aws_p5 --nodes 4
@@ -24,6 +25,9 @@ pub struct ExportArgs {
     /// Policy to export [default: the one that comes with the program]
     #[arg(long, value_name = "FILE")]
     pub policy: Option<PathBuf>,
+    /// Run whose policy to export: what it left behind, or the best so far
+    #[arg(long, value_name = "DIR", conflicts_with = "policy")]
+    pub run: Option<PathBuf>,
     /// File to write
     #[arg(long, value_name = "FILE")]
     pub out: PathBuf,

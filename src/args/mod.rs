@@ -22,6 +22,7 @@ mod export;
 mod inspect;
 mod shared;
 mod simulate;
+mod train;
 mod tune;
 mod validate;
 
@@ -36,8 +37,9 @@ pub use decide::DecideArgs;
 pub use eval::{EvalArgs, Proof};
 pub use export::{ExportArgs, ExportFormat};
 pub use inspect::InspectArgs;
-pub use shared::MachineArgs;
+pub use shared::{ConstantsArgs, MachineArgs};
 pub use simulate::SimulateArgs;
+pub use train::{Every, TrainArgs};
 pub use tune::{Method, SpaceKind, TuneArgs};
 pub use validate::ValidateArgs;
 
@@ -78,9 +80,10 @@ pub struct GlobalArgs {
     /// Print the result as one JSON document on stdout
     #[arg(long, global = true)]
     pub json: bool,
-    /// Seed of everything random: a number, or "random" to draw and print one
-    #[arg(long, global = true, value_name = "N|random", default_value = "1")]
-    pub seed: SeedArg,
+    /// Seed of everything random: a number, or "random" to draw and print one [default: 1]
+    // No default of clap's: a run that is resumed has its own.
+    #[arg(long, global = true, value_name = "N|random")]
+    pub seed: Option<SeedArg>,
     /// Print the result only
     #[arg(short, long, global = true, conflicts_with = "verbose")]
     pub quiet: bool,
@@ -118,6 +121,8 @@ pub enum Command {
     Decide(DecideArgs),
     /// Hold an environment to every rule of the contract
     CheckEnv(CheckEnvArgs),
+    /// Learn a policy in the simulator
+    Train(TrainArgs),
     /// Judge tuners against NCCL's own choice and the best there is
     Eval(EvalArgs),
     /// Say what a file is, and whether this build can run it
@@ -174,7 +179,9 @@ mod tests {
         let mut command = Args::command();
         assert_commands_parse("dynamiccl ", &command.render_long_help().to_string());
         for name in
-            ["simulate", "validate", "calibrate", "tune", "decide", "check-env", "eval", "inspect", "export"]
+            [
+            "simulate", "validate", "calibrate", "tune", "decide", "check-env", "train", "eval", "inspect", "export",
+        ]
         {
             let help = command.find_subcommand_mut(name).expect(name).render_long_help();
             assert_commands_parse("dynamiccl ", &help.to_string());

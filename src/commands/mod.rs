@@ -11,6 +11,7 @@ mod inspect;
 mod machine;
 mod policy_file;
 mod simulate;
+mod train;
 mod tune;
 mod validate;
 
@@ -30,6 +31,7 @@ pub fn run(args: &Args) -> Result<Ending> {
         Command::Tune(args) => tune::run(args, &session),
         Command::Decide(args) => decide::run(args, &session),
         Command::CheckEnv(args) => check_env::run(args, &session),
+        Command::Train(args) => train::run(args, &session),
         Command::Eval(args) => eval::run(args, &session),
         Command::Inspect(args) => inspect::run(args, &session),
         Command::Export(args) => export::run(args, &session),

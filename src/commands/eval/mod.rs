@@ -22,7 +22,8 @@ use crate::args::{EvalArgs, Proof};
 use crate::exit::Ending;
 use crate::session::Session;
 use files::Files;
-use report::{Document, Verdict};
+pub use report::Document;
+use report::Verdict;
 use workload::Workload;
 
 /// Makes the plan and carries it out.
@@ -32,7 +33,7 @@ pub fn run(args: &EvalArgs, session: &Session) -> Result<Ending> {
     }
     let plan = Plan::new(args)?;
     let files = Files::create(args)?;
-    let report = plan.judge(session)?;
+    let report = plan.judge(session, session.seed)?;
     ensure!(
         report.tuners.first().is_some_and(|tuner| tuner.verdict().is_some()),
         "no call was judged: a job's first 50 calls are not; give longer jobs or other --tiers"
@@ -44,6 +45,11 @@ pub fn run(args: &EvalArgs, session: &Session) -> Result<Ending> {
     let same_call = judged.and_then(|_| SameCalls::new(&report, 0));
     session.report("eval", &Document { report, same_call, verdict })?;
     Ok(if failed { Ending::No } else { Ending::Done })
+}
+
+/// Judges as `eval` does with these words and this seed; other commands end in it.
+pub fn judge(args: &EvalArgs, seed: u64, session: &Session) -> Result<Report> {
+    Plan::new(args)?.judge(session, seed)
 }
 
 /// Who is judged, and on what.
@@ -78,8 +84,8 @@ impl<'a> Plan<'a> {
         Ok(Plan { args, entrants, workload, constants })
     }
 
-    fn judge(&self, session: &Session) -> Result<Report> {
-        let evaluation = evaluation(self.args, session, &self.constants);
+    fn judge(&self, session: &Session, seed: u64) -> Result<Report> {
+        let evaluation = evaluation(self.args, seed, &self.constants);
         let grounds = if let Workload::Cells(machines) = &self.workload { machines.len() } else { 1 };
         let progress = session.progress("eval", evaluation.steps(grounds));
         let step = || progress.advance(1).map_err(Error::from);
@@ -94,9 +100,9 @@ impl<'a> Plan<'a> {
 }
 
 /// The worlds and threads that the words ask for.
-fn evaluation<'a>(args: &EvalArgs, session: &Session, constants: &'a ConstantsFile) -> Evaluation<'a> {
+fn evaluation<'a>(args: &EvalArgs, seed: u64, constants: &'a ConstantsFile) -> Evaluation<'a> {
     let threads = thread::available_parallelism().map_or(1, |cores| cores.get());
-    Evaluation { seed: session.seed, seeds: args.seeds, worlds: args.worlds, threads, constants }
+    Evaluation { seed, seeds: args.seeds, worlds: args.worlds, threads, constants }
 }
 
 fn joined(values: &[impl ToString]) -> String {

@@ -8,9 +8,11 @@ mod report;
 mod results;
 
 use std::io::Write;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, ensure};
+use dynamiccl_agent::run;
 use dynamiccl_env::asking::Asking;
 use dynamiccl_env::cluster::{Cluster, CommOptions};
 use dynamiccl_env::job::Shown;
@@ -28,7 +30,7 @@ use report::{Made, Report, Rules};
 /// Makes the plan and carries it out.
 pub fn run(args: &ExportArgs, session: &Session) -> Result<Ending> {
     check(args)?;
-    let source = args.policy.as_deref().map_or_else(shipped, |file| Ok(Frozen::open(file)?))?;
+    let source = policy(args)?.map_or_else(shipped, |file| Ok(Frozen::open(&file)?))?;
     let mut out = OutFile::create(&args.out)?;
     let (frozen, recalled) = match &args.history {
         Some(file) => {
@@ -60,6 +62,14 @@ pub fn run(args: &ExportArgs, session: &Session) -> Result<Ending> {
     out.commit()?;
     session.report("export", &Report::new(args, &source, &frozen, Made { recalled, guard, table }))?;
     Ok(Ending::Done)
+}
+
+/// The file of the policy.
+fn policy(args: &ExportArgs) -> Result<Option<PathBuf>> {
+    match (&args.policy, &args.run) {
+        (None, Some(run)) => Ok(Some(run::policy_of(run)?)),
+        (file, _) => Ok(file.clone()),
+    }
 }
 
 /// What can be said about the words before any file is opened.

@@ -28,7 +28,7 @@ const HIDDEN: [(&str, &[&str]); 2] = [
 pub fn run(args: &EvalArgs, session: &Session) -> Result<Ending> {
     let (name, policy) = roster::policy_alone(args)?;
     let constants = ConstantsFile::load(&args.constants.constants)?;
-    let evaluation = evaluation(args, session, &constants);
+    let evaluation = evaluation(args, session.seed, &constants);
     let near_and_far = near_and_far()?;
     let machines = near_and_far.len() + EqualTables::machines()?.len();
     let progress = session.progress("proof", evaluation.steps(machines));

@@ -1,0 +1,174 @@
+//! A run for TensorBoard: scalars under the names that CleanRL gave them, histograms and decision maps.
+//!
+//! `docs/metrics.md` explains every tag. Files are written through tensorboard-rs's records and summaries;
+//! its own writer panics where a disk is full, so the file is ours. Each start of a run has an event file of
+//! its own, which begins with where it takes up the thread: TensorBoard then forgets what an earlier file
+//! says of later steps.
+
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::Path;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use dynamiccl_env::evaluate::{Figures, Report};
+use dynamiccl_env::reward;
+use dynamiccl_spec::Head;
+use dynamiccl_spec::gates::Gate;
+use protobuf::Message;
+use tensorboard_proto::event::{Event, SessionLog, SessionLog_SessionStatus};
+use tensorboard_proto::summary::Summary;
+use tensorboard_rs::record_writer::RecordWriter;
+use tensorboard_rs::summary;
+
+use super::error::RunError;
+use super::map::Image;
+use crate::progress::Update;
+
+/// The form of event files that knows about restarts.
+const FILE_VERSION: &str = "brain.Event:2";
+
+/// An event file.
+pub struct Board<W: Write = File> {
+    writer: RecordWriter<W>,
+    path: std::path::PathBuf,
+}
+
+impl Board {
+    /// A new event file in this folder for a run that goes on after `step`.
+    pub fn create(folder: &Path, step: u64) -> Result<Self, RunError> {
+        fs::create_dir_all(folder).map_err(RunError::write(folder))?;
+        // The files of a folder are read in the order of their names.
+        let count = fs::read_dir(folder).map_err(RunError::read(folder))?.count();
+        let path = folder.join(format!("events.out.tfevents.{:010}.{count:04}.dynamiccl", now() as u64));
+        let file = File::create(&path).map_err(RunError::write(&path))?;
+        Board::new(file, &path, step)
+    }
+}
+
+impl<W: Write> Board<W> {
+    /// Events into this writer.
+    pub fn new(writer: W, path: &Path, step: u64) -> Result<Self, RunError> {
+        let mut board = Board { writer: RecordWriter::new(writer), path: path.to_owned() };
+        let mut version = Event::new();
+        version.set_file_version(FILE_VERSION.to_owned());
+        board.add(version, 0)?;
+        let mut log = SessionLog::new();
+        log.set_status(SessionLog_SessionStatus::START);
+        let mut start = Event::new();
+        start.set_session_log(log);
+        board.add(start, if step == 0 { 0 } else { step + 1 })?;
+        Ok(board)
+    }
+
+    /// An update.
+    pub fn update(&mut self, update: &Update, sps: f64) -> Result<(), RunError> {
+        let step = update.step;
+        let mut scalar = |tag: &str, value: f32| self.scalar(tag, value, step);
+        if let Some(episodes) = update.episodes {
+            scalar("charts/episodic_return", episodes.mean_return)?;
+            scalar("charts/episodic_length", episodes.mean_length)?;
+        }
+        scalar("charts/learning_rate", update.rate)?;
+        scalar("charts/SPS", sps as f32)?;
+        scalar("charts/gain", update.gain)?;
+        scalar("charts/decided", update.decided)?;
+        scalar("charts/stage", update.stage as f32)?;
+        scalar("charts/epochs", update.epochs as f32)?;
+        let losses = &update.losses;
+        scalar("losses/policy_loss", losses.policy)?;
+        scalar("losses/value_loss", losses.value)?;
+        scalar("losses/entropy", losses.entropy.iter().sum())?;
+        scalar("losses/approx_kl", losses.divergence)?;
+        scalar("losses/clipfrac", losses.clipped)?;
+        scalar("losses/explained_variance", update.explained_variance)?;
+        scalar("losses/hindsight", losses.hindsight)?;
+        scalar("losses/estimate", losses.estimate)?;
+        scalar("losses/gain", losses.gain)?;
+        scalar("losses/gradient", update.gradient)?;
+        for (head, entropy) in Head::ALL.iter().zip(losses.entropy) {
+            scalar(&format!("entropy/{head}"), entropy)?;
+        }
+        for (term, value) in reward::NAMES.iter().zip(update.terms) {
+            scalar(&format!("reward/{term}"), value)?;
+        }
+        for &gate in Gate::ALL {
+            scalar(&format!("gates/{gate}"), update.gates.of(gate) as f32)?;
+        }
+        scalar("time/env", update.seconds.env as f32)?;
+        scalar("time/act", update.seconds.act as f32)?;
+        scalar("time/learn", update.seconds.learn as f32)?;
+        for (head, counts) in Head::ALL.iter().zip(&update.choices) {
+            self.histogram(&format!("actions/{head}"), counts, step)?;
+        }
+        Ok(())
+    }
+
+    /// A judgement of a policy, the first tuner of the report.
+    pub fn judged(&mut self, step: u64, report: &Report, seconds: f64) -> Result<(), RunError> {
+        self.scalar("time/eval", seconds as f32, step)?;
+        let Some(tuner) = report.tuners.first() else { return Ok(()) };
+        let tiers = tuner.tiers.iter().map(|tier| (format!("tier{}", tier.tier), &tier.figures));
+        for (place, figures) in tiers.chain(tuner.overall.iter().map(|all| ("all".to_owned(), all))) {
+            let Figures { regret, regret_hold, speedup, worst_cell, .. } = figures;
+            let figures =
+                [("regret", regret), ("regret_hold", regret_hold), ("speedup", speedup), ("worst", worst_cell)];
+            for (name, &value) in figures {
+                self.scalar(&format!("eval/{place}/{name}"), value as f32, step)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// A picture. Pictures are squares: tensorboard-rs takes height for width.
+    pub fn image(&mut self, step: u64, image: &Image) -> Result<(), RunError> {
+        let side = image.side;
+        self.summary(summary::image(&image.tag, &image.rgb, &[3, side, side]), step)
+    }
+
+    fn scalar(&mut self, tag: &str, value: f32, step: u64) -> Result<(), RunError> {
+        self.summary(summary::scalar(tag, value), step)
+    }
+
+    /// How often each value of a head was chosen: one bucket for each.
+    fn histogram(&mut self, tag: &str, counts: &[u32], step: u64) -> Result<(), RunError> {
+        let values = || counts.iter().enumerate().map(|(at, &count)| (at as f64, f64::from(count)));
+        let taken = || values().filter(|(_, count)| *count > 0.0);
+        let min = taken().map(|(at, _)| at).next().unwrap_or(0.0);
+        let max = taken().map(|(at, _)| at).last().unwrap_or(0.0);
+        let count: f64 = values().map(|(_, count)| count).sum();
+        let sum = values().map(|(at, count)| at * count).sum();
+        let squares = values().map(|(at, count)| at * at * count).sum();
+        let limits: Vec<f64> = values().map(|(at, _)| at + 0.5).collect();
+        let counts: Vec<f64> = values().map(|(_, count)| count).collect();
+        self.summary(summary::histogram_raw(tag, min, max, count, sum, squares, &limits, &counts), step)
+    }
+
+    fn summary(&mut self, summary: Summary, step: u64) -> Result<(), RunError> {
+        let mut event = Event::new();
+        event.set_summary(summary);
+        self.add(event, step)
+    }
+
+    fn add(&mut self, mut event: Event, step: u64) -> Result<(), RunError> {
+        event.set_wall_time(now());
+        event.set_step(step as i64);
+        let mut record = Vec::new();
+        event.write_to_vec(&mut record).expect("a message of plain fields");
+        self.writer.write(&record).map_err(RunError::write(&self.path))
+    }
+
+    /// Hands over what is held back.
+    pub fn flush(&mut self) -> Result<(), RunError> {
+        self.writer.flush().map_err(RunError::write(&self.path))
+    }
+}
+
+impl<W: Write> std::fmt::Debug for Board<W> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Board").field("path", &self.path).finish_non_exhaustive()
+    }
+}
+
+fn now() -> f64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64())
+}

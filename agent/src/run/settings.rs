@@ -1,0 +1,222 @@
+//! What a run was told, all of it: kept beside the run as TOML, and compared when it is resumed.
+//!
+//! The stages are here as their files stated them, so a run can be understood after a file has changed; a
+//! fingerprint covers what the files only name, such as clusters.
+
+use std::fmt;
+use std::path::Path;
+
+use dynamiccl_env::curriculum::{Curriculum, Stage, StageFile};
+use dynamiccl_spec::fnv::Fnv;
+use serde::{Deserialize, Serialize};
+use toml::{Table, Value};
+
+use super::error::RunError;
+use crate::config::Config;
+
+/// What a run was told.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Settings {
+    /// The release of DynamICCL that began it.
+    pub version: String,
+    /// When, in UTC.
+    pub started: String,
+    /// The curriculum, by name or file.
+    pub curriculum: String,
+    /// The seed of everything random.
+    pub seed: u64,
+    /// Steps after which it ends, if the curriculum is not through by then.
+    pub steps: Option<u64>,
+    /// What gradients are worked out on.
+    pub device: String,
+    /// How the agent is trained.
+    pub config: Config,
+    /// The stages of the curriculum.
+    pub stages: Vec<StageSettings>,
+}
+
+/// A stage as it was when the run began.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StageSettings {
+    /// Its name.
+    pub name: String,
+    /// The fingerprint of all that it is, clusters included.
+    pub fingerprint: String,
+    /// Its file.
+    pub stage: StageFile,
+}
+
+/// A setting that is another one than it was.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Change {
+    /// Which, like `config.loss.entropy`.
+    pub field: String,
+    /// What it was; nothing where it was not there.
+    pub old: String,
+    /// What it is now.
+    pub new: String,
+}
+
+impl fmt::Display for Change {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let words = |word: &str| if word.is_empty() { "nothing".to_owned() } else { word.to_owned() };
+        write!(f, "{} {} → {}", self.field, words(&self.old), words(&self.new))
+    }
+}
+
+impl Settings {
+    /// The text of the file.
+    pub fn to_toml(&self) -> String {
+        toml::to_string(self).expect("settings are tables of plain values")
+    }
+
+    /// What a file holds.
+    pub fn from_toml(path: &Path, text: &str) -> Result<Self, RunError> {
+        let wrong = |why: toml::de::Error| RunError::Settings { path: path.to_owned(), why: why.to_string() };
+        toml::from_str(text).map_err(wrong)
+    }
+
+    /// Everything that is another one in `new`, but for the time.
+    pub fn changes(&self, new: &Settings) -> Vec<Change> {
+        let new = Settings { started: self.started.clone(), ..new.clone() };
+        let [old, new] = [self, &new].map(|settings| {
+            let mut found = Vec::new();
+            flatten("", &Value::Table(table(settings)), &mut found);
+            found
+        });
+        let value = |found: &[(String, String)], field: &str| {
+            found.iter().find(|(known, _)| known == field).map_or_else(String::new, |(_, value)| value.clone())
+        };
+        let fields = old.iter().chain(new.iter().filter(|(field, _)| !old.iter().any(|(f, _)| f == field)));
+        let change = |field: &String| {
+            let (old, new) = (value(&old, field), value(&new, field));
+            (old != new).then(|| Change { field: field.clone(), old, new })
+        };
+        fields.filter_map(|(field, _)| change(field)).collect()
+    }
+
+    /// The command that makes the same run again; where its files lie is not part of it.
+    pub fn command(&self) -> String {
+        let Settings { curriculum, seed, steps, device, config, .. } = self;
+        let mut words = format!("dynamiccl train --curriculum {curriculum} --seed {seed}");
+        if let Some(steps) = steps {
+            words += &format!(" --steps {steps}");
+        }
+        if device != crate::run::USUAL_DEVICE {
+            words += &format!(" --device {device}");
+        }
+        let usual = Settings { config: Config::default(), ..self.clone() };
+        let mine = Settings { config: config.clone(), ..self.clone() };
+        for change in usual.changes(&mine) {
+            let field = change.field.trim_start_matches("config.");
+            words += &format!(" --set {field}={}", change.new.replace(' ', ""));
+        }
+        words
+    }
+}
+
+/// The stages of a curriculum as they are now.
+pub fn stages(curriculum: &Curriculum) -> Vec<StageSettings> {
+    let of = |stage: &Stage| StageSettings {
+        name: stage.name.clone(),
+        fingerprint: fingerprint(stage),
+        stage: stage.file.clone(),
+    };
+    curriculum.stages.iter().map(|stage| of(stage)).collect()
+}
+
+/// Tells a stage from any other: its file, its clusters and models, and the stages that it replays.
+fn fingerprint(stage: &Stage) -> String {
+    let mut hash = Fnv::new();
+    hash.text(&format!("{stage:?}"));
+    format!("{:016x}", hash.value())
+}
+
+fn table(settings: &Settings) -> Table {
+    Table::try_from(settings).expect("settings are tables of plain values")
+}
+
+/// Every value of a table that is no table itself, with the way there. Stages go by their names.
+fn flatten(prefix: &str, value: &Value, found: &mut Vec<(String, String)>) {
+    let name = |part: &str| if prefix.is_empty() { part.to_owned() } else { format!("{prefix}.{part}") };
+    match value {
+        Value::Table(table) => table.iter().for_each(|(key, value)| flatten(&name(key), value, found)),
+        Value::Array(items) if items.iter().any(Value::is_table) => {
+            for (at, item) in items.iter().enumerate() {
+                let called = item.get("name").and_then(Value::as_str).map(str::to_owned);
+                flatten(&name(&called.unwrap_or_else(|| at.to_string())), item, found);
+            }
+        }
+        _ => found.push((prefix.to_owned(), text(value))),
+    }
+}
+
+/// A value as people write it: numbers that were `f32` with as many digits as those need.
+pub fn text(value: &Value) -> String {
+    match value {
+        Value::Float(x) if f64::from(*x as f32) == *x => format!("{:?}", *x as f32),
+        Value::Array(items) => format!("[{}]", items.iter().map(text).collect::<Vec<_>>().join(", ")),
+        other => other.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn settings() -> Settings {
+        let curriculum = Curriculum::load("smoke").unwrap();
+        Settings {
+            version: "0.1.0".to_owned(),
+            started: "2026-11-15T10:33:10Z".to_owned(),
+            curriculum: "smoke".to_owned(),
+            seed: 7,
+            steps: None,
+            device: "flex".to_owned(),
+            config: Config::default(),
+            stages: stages(&curriculum),
+        }
+    }
+
+    #[test]
+    fn what_is_written_is_read_again() {
+        let settings = Settings { steps: Some(9), ..settings() };
+        assert_eq!(Settings::from_toml(Path::new("x"), &settings.to_toml()).unwrap(), settings);
+        let all = Curriculum::load("full").unwrap();
+        let settings = Settings { stages: stages(&all), ..settings };
+        assert_eq!(Settings::from_toml(Path::new("x"), &settings.to_toml()).unwrap(), settings);
+    }
+
+    #[test]
+    fn changes_are_named_with_what_was_and_what_is() {
+        let old = settings();
+        assert!(old.changes(&Settings { started: String::new(), ..old.clone() }).is_empty());
+        let mut new = Settings { seed: 8, steps: Some(100), ..old.clone() };
+        new.config.loss.entropy = [0.1, 0.01];
+        new.config.without.features = vec!["size".to_owned()];
+        new.stages[0].stage.dynamics.jitter = 2.0;
+        let said: Vec<String> = old.changes(&new).iter().map(ToString::to_string).collect();
+        assert_eq!(
+            said,
+            [
+                "seed 7 → 8",
+                "config.loss.entropy [0.05, 0.005] → [0.1, 0.01]",
+                "config.without.features [] → [\"size\"]",
+                "stages.smoke.stage.dynamics.jitter 1.0 → 2.0",
+                "steps nothing → 100",
+            ]
+        );
+    }
+
+    #[test]
+    fn the_command_says_what_is_not_usual() {
+        let mut settings = Settings { steps: Some(4000), ..settings() };
+        settings.config.loss.entropy = [0.1, 0.01];
+        assert_eq!(
+            settings.command(),
+            "dynamiccl train --curriculum smoke --seed 7 --steps 4000 --set loss.entropy=[0.1,0.01]"
+        );
+    }
+}

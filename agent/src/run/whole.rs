@@ -1,0 +1,71 @@
+//! Files that are either complete or not there: written beside their name, then renamed.
+//!
+//! Whatever ends the work early (a full disk, `kill -9`, no power) leaves the file that was there before.
+
+use std::fs::{self, File, Permissions};
+use std::io::{self, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+/// What the name of a file that is under way ends in.
+const UNDER_WAY: &str = ".tmp";
+
+/// Writes a file in one piece.
+pub fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let mut temp = tempfile::Builder::new()
+        .prefix(&format!(".{name}."))
+        .suffix(UNDER_WAY)
+        // Readable like any file that the user makes: the umask takes its share of this.
+        .permissions(Permissions::from_mode(0o666))
+        .tempfile_in(folder)?;
+    temp.write_all(bytes)?;
+    temp.as_file().sync_all()?;
+    temp.persist(path)?;
+    // The new name must be on the disk too.
+    File::open(folder)?.sync_all()
+}
+
+/// Removes what a killed process has left half-written.
+pub fn sweep(folder: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        let name = entry.file_name();
+        let name = name.to_string_lossy();
+        if name.starts_with('.') && name.ends_with(UNDER_WAY) {
+            fs::remove_file(entry.path())?;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_write_that_cannot_be_leaves_the_old_file_and_nothing_else() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a");
+        write(&path, b"old").unwrap();
+        write(&path, b"new").unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"new");
+        // A folder of that name cannot be replaced by a file.
+        let taken = dir.path().join("b");
+        fs::create_dir_all(taken.join("inside")).unwrap();
+        assert!(write(&taken, b"x").is_err());
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 2);
+    }
+
+    #[test]
+    fn what_was_under_way_is_swept_up() {
+        let dir = tempfile::tempdir().unwrap();
+        for name in [".a.Xy12.tmp", "a", ".hidden", "b.tmp"] {
+            fs::write(dir.path().join(name), "").unwrap();
+        }
+        sweep(dir.path()).unwrap();
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 3);
+        assert!(!dir.path().join(".a.Xy12.tmp").exists());
+    }
+}

@@ -1,0 +1,137 @@
+//! How the agent is trained: what is usual, or what a run has, then a file, then words on the command line.
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, Result, anyhow, ensure};
+use dynamiccl_agent::Config;
+use dynamiccl_spec::features::{FEATURES, Part};
+use dynamiccl_spec::words::UnknownWord;
+use toml::{Table, Value};
+
+use crate::args::TrainArgs;
+
+/// The features that NCCL's own table of predicted times gives.
+const COST_TABLE: [&str; 2] = ["nccl_best", "nccl_cost"];
+/// What can be done without, beside features.
+const PARTS: [&str; 6] = ["lstm", "anchor", "experts", "feedback", "curriculum", "cost_table"];
+
+/// The configuration that the words ask for.
+pub fn config(args: &TrainArgs, usual: Config) -> Result<Config> {
+    let mut config = match &args.config {
+        Some(file) => read(file)?,
+        None => usual,
+    };
+    for word in &args.set {
+        config = set(&config, word).with_context(|| format!("--set {word}"))?;
+    }
+    for part in &args.without {
+        without(&mut config, part).with_context(|| format!("--without {part}"))?;
+    }
+    Ok(config)
+}
+
+fn read(file: &Path) -> Result<Config> {
+    let text = fs::read_to_string(file).with_context(|| format!("--config {}", file.display()))?;
+    toml::from_str(&text).with_context(|| format!("--config {}", file.display()))
+}
+
+fn set(config: &Config, word: &str) -> Result<Config> {
+    let (key, value) = word.split_once('=').context("write it like loss.entropy=[0.1,0.01]")?;
+    let mut line: Table = toml::from_str(&format!("value = {value}"))
+        .map_err(|_| anyhow!("\"{value}\" is no value; write it like 3, 0.1, true, [0.1,0.01] or [\"log2_bytes\"]"))?;
+    let value = line.remove("value").filter(|_| line.is_empty()).context("give one value")?;
+    let mut table = Table::try_from(config).context("the settings are a table")?;
+    *place(&mut table, key.trim())? = value;
+    table.try_into().context("the value does not fit")
+}
+
+/// Where the value of a key like `loss.entropy` is.
+fn place<'a>(table: &'a mut Table, key: &str) -> Result<&'a mut Value> {
+    let known = keys("", table);
+    ensure!(known.iter().any(|known| known == key), UnknownWord { kind: "setting", value: key.to_owned(), known });
+    let mut parts = key.split('.');
+    let first = parts.next().and_then(|part| table.get_mut(part));
+    parts.fold(first, |value, part| value?.as_table_mut()?.get_mut(part)).context("no such setting")
+}
+
+/// The keys of all values.
+fn keys(prefix: &str, table: &Table) -> Vec<String> {
+    let of = |(key, value): (&String, &Value)| match value {
+        Value::Table(inner) => keys(&format!("{prefix}{key}."), inner),
+        _ => vec![format!("{prefix}{key}")],
+    };
+    table.iter().flat_map(of).collect()
+}
+
+fn without(config: &mut Config, part: &str) -> Result<()> {
+    let without = &mut config.without;
+    match part {
+        "lstm" => without.lstm = true,
+        "anchor" => without.anchor = true,
+        "experts" => without.experts = true,
+        "feedback" => without.feedback = true,
+        "curriculum" => without.curriculum = true,
+        "cost_table" => COST_TABLE.iter().for_each(|name| add(&mut without.features, name)),
+        feature => {
+            let seen = FEATURES.iter().filter(|feature| feature.part as u8 != Part::History as u8);
+            let known: Vec<String> = seen.map(|feature| feature.name.to_owned()).collect();
+            let unknown = || {
+                let known = PARTS.map(str::to_owned).into_iter().chain(known.clone()).collect();
+                UnknownWord { kind: "part", value: feature.to_owned(), known }
+            };
+            ensure!(known.iter().any(|name| name == feature), unknown());
+            add(&mut without.features, feature);
+        }
+    }
+    Ok(())
+}
+
+fn add(features: &mut Vec<String>, name: &str) {
+    if !features.iter().any(|known| known == name) {
+        features.push(name.to_owned());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_setting_is_found_by_its_key() {
+        let config = set(&Config::default(), "loss.entropy=[0.1,0.01]").unwrap();
+        assert_eq!(config.loss.entropy, [0.1, 0.01]);
+        let config = set(&config, "optimiser.epochs=7").unwrap();
+        assert_eq!((config.optimiser.epochs, config.loss.entropy), (7, [0.1, 0.01]));
+        assert_eq!(set(&config, "loss.policy=2").unwrap().loss.policy, 2.0);
+        assert_eq!(set(&config, "without.features=[\"log2_bytes\"]").unwrap().without.features, ["log2_bytes"]);
+    }
+
+    #[test]
+    fn a_wrong_setting_says_why() {
+        for (word, said) in [
+            ("loss.entropi=1", "did you mean \"loss.entropy\""),
+            ("loss=1", "unknown setting \"loss\""),
+            ("loss.entropy", "write it like"),
+            ("loss.entropy=many", "\"many\" is no value"),
+            ("loss.policy=1\nseed = 2", "give one value"),
+            ("loss.entropy=3", "invalid type"),
+            ("optimiser.epochs=-1", "invalid value"),
+        ] {
+            let error = format!("{:#}", set(&Config::default(), word).unwrap_err());
+            assert!(error.contains(said), "{word}: {error}");
+        }
+    }
+
+    #[test]
+    fn parts_and_features_can_be_left_out() {
+        let mut config = Config::default();
+        for part in ["lstm", "cost_table", "log2_bytes", "log2_bytes"] {
+            without(&mut config, part).unwrap();
+        }
+        assert!(config.without.lstm && !config.without.anchor);
+        assert_eq!(config.without.features, ["nccl_best", "nccl_cost", "log2_bytes"]);
+        let error = without(&mut config, "anchr").unwrap_err().to_string();
+        assert!(error.contains("did you mean \"anchor\""), "{error}");
+    }
+}
