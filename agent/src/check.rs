@@ -29,7 +29,7 @@ impl Config {
 
 impl NetworkConfig {
     fn check(&self) -> Result<(), ConfigError> {
-        let NetworkConfig { embedding, memory, expert, resource, critic } = *self;
+        let NetworkConfig { embedding, memory, expert, resource, critic, table: _ } = *self;
         let wide = |width: &usize| width.is_multiple_of(Shape::GRAIN) && (1..=Shape::WIDEST).contains(width);
         let expected = "give a multiple of 8 up to 1024";
         hold("network.embedding", embedding, wide, expected)?;

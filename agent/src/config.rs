@@ -136,8 +136,8 @@ pub struct Without {
 
 impl Default for NetworkConfig {
     fn default() -> Self {
-        let Shape { embedding, memory, expert, resource } = Shape::default();
-        NetworkConfig { embedding, memory, expert, resource, critic: 64, table: true }
+        let Shape { embedding, memory, resource, .. } = Shape::default();
+        NetworkConfig { embedding, memory, expert: 64, resource, critic: 64, table: true }
     }
 }
 
@@ -202,6 +202,6 @@ impl Default for OptimiserConfig {
 
 impl Default for EvaluationConfig {
     fn default() -> Self {
-        EvaluationConfig { every: 500_000, worlds: 2, margin: 0.0 }
+        EvaluationConfig { every: 1_000_000, worlds: 2, margin: 0.0 }
     }
 }

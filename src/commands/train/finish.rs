@@ -24,7 +24,7 @@ pub fn finish(job: &mut Job, args: &TrainArgs, session: &Session) -> Result<()> 
     let report = judge(job, args, session)?;
     policy::write(&path, weights, about(policy::results(&report)))?;
     let seed = job.run.settings().seed;
-    let document = session.output.document("eval", USUAL_SEED, &eval::Document { report: report.clone(), verdict: None })?;
+    let document = session.output.document("eval", USUAL_SEED, &eval::Document { report: report.clone(), same_call: None, verdict: None })?;
     job.run.write(EVAL, document.as_bytes())?;
     let closing = Closing::new(job, steps, sps, report);
     session.output.report("train", seed, &closing)
@@ -49,6 +49,8 @@ fn judge(job: &Job, args: &TrainArgs, session: &Session) -> Result<Report> {
         markdown: None,
         html: None,
         fail_below: None,
+        hide: Vec::new(),
+        proof: None,
         constants: ConstantsArgs { constants: "full".to_owned() },
     };
     let report = eval::judge(&words, USUAL_SEED, session).context("judging the policy")?;

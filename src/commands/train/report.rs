@@ -41,7 +41,7 @@ impl Closing {
             seconds: job.recorder.seconds(),
             steps,
             sps,
-            eval: Judged { tiers, document: eval::Document { report, verdict: None } },
+            eval: Judged { tiers, document: eval::Document { report, same_call: None, verdict: None } },
         }
     }
 }
