@@ -285,7 +285,8 @@ fn stages(setup: &Setup) -> Vec<Arc<Stage>> {
 }
 
 fn make(setup: &Setup, stage: &Arc<Stage>) -> impl Fn() -> SimEnv + use<> {
-    let (stage, constants, untold) = (Arc::clone(stage), Arc::clone(&setup.constants), setup.config.without.feedback);
+    let (stage, constants, untold) =
+        (Arc::clone(stage), Arc::clone(&setup.constants), setup.config.without.feedback);
     move || {
         let env = SimEnv::new(Arc::clone(&stage), Arc::clone(&constants));
         if untold { env.untold() } else { env }

@@ -110,8 +110,12 @@ impl<W: Write> Board<W> {
         let tiers = tuner.tiers.iter().map(|tier| (format!("tier{}", tier.tier), &tier.figures));
         for (place, figures) in tiers.chain(tuner.overall.iter().map(|all| ("all".to_owned(), all))) {
             let Figures { regret, regret_hold, speedup, worst_cell, .. } = figures;
-            let figures =
-                [("regret", regret), ("regret_hold", regret_hold), ("speedup", speedup), ("worst", worst_cell)];
+            let figures = [
+                ("regret", regret),
+                ("regret_hold", regret_hold),
+                ("speedup", speedup),
+                ("worst", worst_cell),
+            ];
             for (name, &value) in figures {
                 self.scalar(&format!("eval/{place}/{name}"), value as f32, step)?;
             }

@@ -60,7 +60,9 @@ pub enum CheckpointError {
     #[error("it is no checkpoint: it does not begin with the word of one")]
     Foreign,
     /// Another form.
-    #[error("it is a checkpoint of form {found}, this build knows {VERSION}; use the dynamiccl that wrote it")]
+    #[error(
+        "it is a checkpoint of form {found}, this build knows {VERSION}; use the dynamiccl that wrote it"
+    )]
     Version {
         /// The form that it has.
         found: u32,

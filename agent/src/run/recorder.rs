@@ -78,7 +78,12 @@ impl Recorder {
     }
 
     /// Writes an event down; the line of it, where it has one.
-    pub fn record(&mut self, run: &Run, training: &Training, event: &Event) -> Result<Option<Line>, RunError> {
+    pub fn record(
+        &mut self,
+        run: &Run,
+        training: &Training,
+        event: &Event,
+    ) -> Result<Option<Line>, RunError> {
         let line = match event {
             Event::Updated(update) => {
                 self.stage = update.stage;

@@ -33,8 +33,10 @@ fn saved(step: u64) -> Saved<Vec<f32>> {
 }
 
 fn names(folder: &Path) -> Vec<String> {
-    let mut names: Vec<String> =
-        fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    let mut names: Vec<String> = fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
     names.sort();
     names
 }
@@ -148,7 +150,10 @@ fn documented(section: &str) -> BTreeSet<String> {
     let (_, rest) = page.split_once(&format!("## {section}\n")).expect("a section of the page");
     let rows = rest.split("\n## ").next().unwrap_or_default().lines();
     let keys = rows.filter_map(|row| row.strip_prefix("| ")?.split(" | ").next());
-    keys.flat_map(|keys| keys.split(", ")).filter_map(|key| key.strip_prefix('`')?.strip_suffix('`')).map(str::to_owned).collect()
+    keys.flat_map(|keys| keys.split(", "))
+        .filter_map(|key| key.strip_prefix('`')?.strip_suffix('`'))
+        .map(str::to_owned)
+        .collect()
 }
 
 mod documented_keys {
@@ -187,7 +192,8 @@ mod documented_keys {
     }
 
     fn report() -> Report {
-        let worst_at = Place { cluster: "a".to_owned(), nodes: 1, collective: Collective::AllReduce, bytes: 1 };
+        let worst_at =
+            Place { cluster: "a".to_owned(), nodes: 1, collective: Collective::AllReduce, bytes: 1 };
         let figures = Figures {
             cells: 1,
             speedup: 1.1,

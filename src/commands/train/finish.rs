@@ -24,7 +24,11 @@ pub fn finish(job: &mut Job, args: &TrainArgs, session: &Session) -> Result<()> 
     let report = judge(job, args, session)?;
     policy::write(&path, weights, about(policy::results(&report)))?;
     let seed = job.run.settings().seed;
-    let document = session.output.document("eval", USUAL_SEED, &eval::Document { report: report.clone(), verdict: None })?;
+    let document = session.output.document(
+        "eval",
+        USUAL_SEED,
+        &eval::Document { report: report.clone(), verdict: None },
+    )?;
     job.run.write(EVAL, document.as_bytes())?;
     let closing = Closing::new(job, steps, sps, report);
     session.output.report("train", seed, &closing)
