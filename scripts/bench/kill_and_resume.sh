@@ -16,7 +16,11 @@ dynamiccl=$(realpath "${CARGO_TARGET_DIR:-target}/release/dynamiccl")
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 brief=(--eval-clusters dgx_h100 --eval-worlds 1 --eval-seeds 1 --against nccl -q)
-words=(train --curriculum smoke --seed "$seed" --steps 40000 --set evaluation.every=10000 --set evaluation.worlds=1)
+# A small network and small updates, so that kills fall into every part of a run: environments, gradients,
+# judgements, checkpoints.
+words=(train --curriculum smoke --seed "$seed" --steps 65536 --set evaluation.every=8192 --set evaluation.worlds=1
+    --set rollout.environments=16)
+for width in memory embedding expert resource critic; do words+=(--set "network.$width=16"); done
 RANDOM=$seed
 
 began=$(date +%s%N)
@@ -24,19 +28,21 @@ began=$(date +%s%N)
 took=$((($(date +%s%N) - began) / 1000000))
 echo "undisturbed: $took ms"
 
-"$dynamiccl" "${words[@]}" --out "$scratch/killed" --checkpoint-every 4096 "${brief[@]}" >/dev/null &
-killed=0
+"$dynamiccl" "${words[@]}" --out "$scratch/killed" --checkpoint-every 1024 "${brief[@]}" >/dev/null &
+killed=0 at=''
 while ((killed < kills)); do
-    # Somewhere within what one start is given: a share of the run, so that it still comes to its end.
-    sleep "$(printf '%d.%03d' 0 $((RANDOM % 900 + 50)))"
+    # On average a little less than the share of the run that one start has to get through.
+    milliseconds=$((RANDOM % (took / kills + 400) + 50))
+    sleep "$(printf '%d.%03d' $((milliseconds / 1000)) $((milliseconds % 1000)))"
     if ! kill -0 $! 2>/dev/null; then break; fi
     kill -9 $!
     wait $! 2>/dev/null || true
     killed=$((killed + 1))
-    "$dynamiccl" train --resume latest --out "$scratch/killed" --checkpoint-every 4096 "${brief[@]}" >/dev/null &
+    at+=" $(cd "$scratch"/killed/*/checkpoints && printf '%s\n' step-*.ckpt | tr -dc '0-9\n' | sort -n | tail -1)"
+    "$dynamiccl" train --resume latest --out "$scratch/killed" --checkpoint-every 1024 "${brief[@]}" >/dev/null &
 done
 wait $!
-echo "killed $killed times"
+echo "killed $killed times, last checkpoints then:$at"
 if ((killed < kills)); then
     echo "the run was over before it had been killed $kills times; give fewer, or a slower machine" >&2
     exit 1
