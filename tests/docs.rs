@@ -52,7 +52,7 @@ fn the_cluster_page_explains_every_field() {
 }
 
 /// Commands that between them print every field of every document.
-const DOCUMENTS: [&str; 15] = [
+const DOCUMENTS: [&str; 16] = [
     "simulate --curriculum smoke --worlds 1",
     "simulate --cluster dgx_a100 --nodes 1 --collective allreduce --bytes 1M",
     "validate --sweeps sweeps",
@@ -67,6 +67,7 @@ const DOCUMENTS: [&str; 15] = [
     "inspect nccl_tuner.conf",
     "export --policy tiny.safetensors --out t.conf --format nccl-csv --cluster dgx_a100 --nodes 2",
     "export --policy tiny.safetensors --out b.safetensors --history job.jsonl",
+    "export --out c.safetensors --calibrate-guard --cluster dgx_a100 --nodes 1 --worlds 1",
     "bench",
 ];
 
@@ -83,6 +84,9 @@ fn the_command_page_explains_every_field() {
     for words in DOCUMENTS {
         keys(&dir.run(&format!("{words} --json")).json(), &mut fields);
     }
+    // Its verdict is no, which is no error.
+    let proof = dir.run("eval --policy tiny.safetensors --proof tiers --worlds 1 --seeds 1 --json").stdout;
+    keys(&serde_json::from_str(&proof).expect("a document"), &mut fields);
     let page = repository("docs/commands.md");
     let missing: Vec<_> = fields.iter().filter(|field| !page.contains(&format!("`{field}`"))).collect();
     assert!(missing.is_empty(), "docs/commands.md says nothing about {missing:?}");

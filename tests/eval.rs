@@ -8,7 +8,11 @@ use crate::util::{Dir, fields, number, repository, shape};
 const SMALL: &str = "--clusters dgx_a100 --nodes 2 --worlds 1 --seeds 2";
 
 fn words(against: &str) -> String {
-    format!("eval --against {against} {SMALL} --progress never")
+    words_with("none", against)
+}
+
+fn words_with(policy: &str, against: &str) -> String {
+    format!("eval --policy {policy} --against {against} {SMALL} --progress never")
 }
 
 fn tuner<'a>(document: &'a Value, name: &str) -> &'a Value {
@@ -20,7 +24,7 @@ fn tuner<'a>(document: &'a Value, name: &str) -> &'a Value {
 fn the_document_has_every_field_of_the_contract() {
     let names = "nccl,oracle,bayes,coordinate,random,fixed:ring/simple";
     let document = Dir::new().run(&format!("{} --json", words(names))).json();
-    let top = "command episodes schema seed seeds simulated tuners verdict workload worlds";
+    let top = "command episodes same_call schema seed seeds simulated tuners verdict workload worlds";
     assert_eq!(fields(&document).join(" "), top);
     assert_eq!((&document["simulated"], &document["seeds"]), (&true.into(), &2.into()));
     let listed: Vec<_> = document["tuners"].as_array().unwrap().iter().map(|t| &t["name"]).collect();
@@ -49,7 +53,7 @@ fn the_document_has_every_field_of_the_contract() {
 fn an_untrained_policy_is_nccl() {
     let dir = Dir::new();
     dir.write_policy("tiny.safetensors");
-    let document = dir.run(&format!("{} --policy tiny.safetensors --json", words("nccl,oracle"))).json();
+    let document = dir.run(&format!("{} --json", words_with("tiny.safetensors", "nccl,oracle"))).json();
     assert_eq!(document["tuners"][0]["name"], "tiny");
     let figures = &document["tuners"][0]["overall"];
     assert_eq!((number(&figures["speedup"]), number(&figures["cumulative"]["1000"])), (1.0, 1.0));
@@ -155,8 +159,8 @@ fn files_may_be_called_like_others() {
     for file in ["oracle.csv", "one,two.csv", "one.csv", "other/one.csv", "a|b.csv"] {
         dir.write(file, "allreduce,0,4294967295,ring,ll,-1,-1,-1\n");
     }
-    let words = words("oracle,one.csv,other/one.csv,a|b.csv");
-    let words = format!("{words} --policy oracle.csv --html p.html --csv c.csv --markdown m.md --json");
+    let words = words_with("oracle.csv", "oracle,one.csv,other/one.csv,a|b.csv");
+    let words = format!("{words} --html p.html --csv c.csv --markdown m.md --json");
     let document = dir.run(&words).json();
     let named: Vec<_> =
         document["tuners"].as_array().unwrap().iter().map(|t| (&t["name"], &t["kind"])).collect();
@@ -169,7 +173,7 @@ fn files_may_be_called_like_others() {
     assert_eq!(page.matches("curve t-oracle").count(), 5);
     let markdown = std::fs::read_to_string(dir.path("m.md")).unwrap();
     assert!(markdown.contains("| a\\|b |"), "{markdown}");
-    let twice = dir.run(&format!("{} --policy one.csv", self::words("one.csv")));
+    let twice = dir.run(&words_with("one.csv", "one.csv"));
     assert!(twice.stderr.starts_with("error: --against one.csv: it is named twice"), "{}", twice.stderr);
 }
 
@@ -186,12 +190,13 @@ fn recording(iterations: usize) -> String {
 #[test]
 fn jobs_are_judged_too() {
     let dir = Dir::new();
-    let drawn = "eval --against nccl,oracle --workload smoke --worlds 1 --seeds 1 --tiers 0,1,2,3,4 --json";
-    let recorded = "eval --against nccl,oracle --workload job.jsonl --worlds 1 --seeds 1 --json";
+    let drawn = "eval --policy none --against nccl,oracle --workload smoke --worlds 1 --seeds 1 --tiers 0,1,2,3,4 --json";
+    let recorded =
+        "eval --policy none --against nccl,oracle --workload job.jsonl --worlds 1 --seeds 1 --json";
     dir.write("job.jsonl", &recording(60));
     for words in [drawn, recorded] {
         let document = dir.run(words).json();
-        let name = words.split_whitespace().nth(4).unwrap();
+        let name = words.split_whitespace().nth(6).unwrap();
         assert_eq!((&document["workload"], &document["episodes"]), (&name.into(), &1.into()));
         assert_eq!(number(&tuner(&document, "nccl")["overall"]["speedup"]), 1.0);
         assert_eq!(number(&tuner(&document, "oracle")["overall"]["regret"]), 0.0);
@@ -205,6 +210,10 @@ fn what_cannot_be_judged_is_said_before_the_work() {
     for (words, said) in [
         ("--against oracel", "error: --against: unknown tuner \"oracel\"; did you mean \"oracle\"? (known: "),
         ("--against nccl --workload short.jsonl --worlds 1", "error: no call was judged: "),
+        ("--hide tier_max", "error: --hide: unknown feature or block that can be hidden \"tier_max\""),
+        ("--hide topology --workload smoke --against nccl", "error: --hide goes with --workload cells"),
+        ("--proof tiers --policy none", "error: --policy none: --proof is about a policy"),
+        ("--policy none --against=", "error: --against: unknown tuner \"\""),
         ("--against nccl,oracle,nccl", "error: --against nccl: it is named twice, name it once"),
         ("--against fixed:ring", "error: --against fixed:ring: write it like fixed:ring/simple"),
         ("--policy no.safetensors", "error: no.safetensors: "),
@@ -261,11 +270,64 @@ fn the_page_stands_alone_and_shows_every_tuner_and_decision() {
 #[test]
 fn the_page_says_where_it_is_cut_off() {
     let dir = Dir::new();
-    let words =
-        "eval --against nccl,fixed:ring/simple/1 --clusters dgx_a100,tcp10g_1gpu --nodes 2 --worlds 1";
+    let words = "eval --policy none --against nccl,fixed:ring/simple/1 --clusters dgx_a100,tcp10g_1gpu --nodes 2 --worlds 1";
     let said = dir.run(&format!("{words} --seeds 1 --progress never --html page.html"));
     assert_eq!(said.code, 0, "{}", said.stderr);
     let text = std::fs::read_to_string(dir.path("page.html")).unwrap();
     assert!(text.contains("class=\"clipped middle\"") && text.contains("class=\"beyond "));
     assert!(text.contains("<h3>Held out, tier ") && text.contains("Both are cut off at 30 %"));
+}
+
+/// Without words, the policy that comes with the program is judged, before the others; and only once.
+#[test]
+fn the_shipped_policy_is_judged_first_by_default() {
+    let dir = Dir::new();
+    let names = |words: &str| {
+        let document = dir.run(&format!("eval {words} {SMALL} --json")).json();
+        let tuners = document["tuners"].as_array().expect("tuners").clone();
+        tuners.iter().map(|tuner| tuner["name"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(names("--against nccl"), ["shipped", "nccl"]);
+    assert_eq!(names("--against nccl,shipped"), ["nccl", "shipped"]);
+    assert_eq!(names("--policy none --against nccl"), ["nccl"]);
+}
+
+/// What a policy is not told changes what it decides, and nobody else's figures.
+#[test]
+fn hiding_features_changes_what_a_policy_decides() {
+    let dir = Dir::new();
+    dir.write_wild_policy("wild.safetensors");
+    let words = words_with("wild.safetensors", "nccl,bayes");
+    let [told, hidden] =
+        ["", "--hide topology,pipeline_role"].map(|hide| dir.run(&format!("{words} {hide} --json")).json());
+    let regret = |document: &Value, name| number(&tuner(document, name)["overall"]["regret_hold"]);
+    assert_ne!(regret(&told, "wild"), regret(&hidden, "wild"));
+    assert_eq!(regret(&told, "bayes"), regret(&hidden, "bayes"));
+}
+
+/// The proof names what differs; a policy that is NCCL fails it, and NCCL's table is the same at all tiers.
+#[test]
+fn a_policy_that_does_as_nccl_does_has_not_understood_tiers() {
+    let dir = Dir::new();
+    dir.write_policy("tiny.safetensors");
+    let said = dir.run("eval --policy tiny.safetensors --proof tiers --worlds 1 --seeds 1 --json -q");
+    assert_eq!((said.code, said.stderr.as_str()), (1, ""));
+    let document: Value = serde_json::from_str(&said.stdout).unwrap();
+    let same = &document["same_call"];
+    assert_eq!(
+        (&same["cells"], &same["passed"], &document["passed"]),
+        (&32.into(), &false.into(), &false.into())
+    );
+    let at = &same["calls"][0]["tiers"][3];
+    assert_eq!((&at["cluster"], &at["tier"], &at["chosen"]), (&"tier4".into(), &4.into(), &at["nccl"]));
+    let equal = &document["equal_tables"];
+    assert_eq!((&equal["pairs"], &equal["differs"]), (&330.into(), &0.into()));
+    let contrasts = equal["contrasts"].as_array().unwrap();
+    assert!(contrasts.len() >= 20, "{} calls differ by tier", contrasts.len());
+    for contrast in contrasts {
+        assert_eq!(contrast["chosen"][0], contrast["chosen"][1], "NCCL cannot tell these apart");
+        assert!(number(&contrast["swap"]) > 0.05 && contrast["best"][0] != contrast["best"][1]);
+    }
+    let regret = |at: usize| number(&equal["tuners"][at]["regret"]);
+    assert!(regret(0) == regret(1) && regret(0) == regret(3) && regret(4) < regret(0));
 }

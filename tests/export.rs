@@ -3,7 +3,7 @@
 use dynamiccl_policies::frozen::Frozen;
 use dynamiccl_policies::nccl_csv::{Channels, Rule, Table};
 
-use crate::util::Dir;
+use crate::util::{Dir, number};
 
 const TABLE: &str = "export --policy tiny.safetensors --out t.conf --format nccl-csv --cluster dgx_h100";
 
@@ -59,7 +59,8 @@ fn what_does_not_go_together_is_refused_and_nothing_is_written() {
     dir.run(TABLE)
         .assert_error("error: --format nccl-csv: give --cluster and --nodes, a table is for one machine");
     dir.run("export --policy tiny.safetensors --out b.safetensors --nodes 2").assert_error(
-        "error: a policy is for every machine; --cluster and --nodes go with --format nccl-csv",
+        "error: a policy is for every machine; --cluster and --nodes go with --format nccl-csv or \
+         --calibrate-guard",
     );
     dir.write("text.safetensors", "no policy");
     let said = dir.run("export --policy text.safetensors --out b.safetensors");
@@ -67,4 +68,62 @@ fn what_does_not_go_together_is_refused_and_nothing_is_written() {
     let said = dir.run(&format!("{TABLE} --nodes 2 --ranks-per-node 9"));
     assert!(said.stderr.contains("give 1 to 8"), "{}", said.stderr);
     assert_eq!(dir.names(), ["text.safetensors", "tiny.safetensors"]);
+}
+
+/// A policy that throws dice is held back as far as margins go, one that is NCCL keeps its own.
+#[test]
+fn a_margin_is_chosen_by_what_it_would_cost() {
+    let dir = Dir::new();
+    let wild = dir.write_wild_policy("wild.safetensors");
+    let tiny = dir.write_policy("tiny.safetensors");
+    let words = "--calibrate-guard --cluster dgx_a100 --nodes 2 --worlds 1 --json";
+    let document = dir.run(&format!("export --policy wild.safetensors --out a.safetensors {words}")).json();
+    let guard = &document["guard"];
+    let margins = guard["margins"].as_array().unwrap();
+    assert_eq!((margins.len(), number(&guard["from"]) as f32), (10, 0.3));
+    let figure = |name: &str| margins.iter().map(|tried| number(&tried[name])).collect::<Vec<_>>();
+    let left = figure("fallback_share");
+    assert!(figure("margin").is_sorted() && left.iter().any(|share| *share != left[0]), "{guard}");
+    let written = Frozen::open(&dir.path("a.safetensors")).unwrap();
+    assert_eq!(f64::from(written.about.margin), number(&guard["margin"]));
+    assert_eq!((written.weights, written.about.training.parent), (wild.weights.clone(), Some(wild.hash())));
+    let at = figure("margin").iter().position(|&margin| margin == number(&guard["margin"])).unwrap();
+    let worst = figure("worst_cell").into_iter().fold(0.0, f64::max);
+    assert_eq!(guard["safe"].as_bool().unwrap(), worst >= 0.98);
+    assert!(figure("worst_cell")[at] >= worst.min(0.98), "{guard}");
+
+    dir.run(&format!("export --policy tiny.safetensors --out b.safetensors {words}")).json();
+    assert_eq!(std::fs::read(dir.path("b.safetensors")).unwrap(), tiny.to_bytes());
+}
+
+/// The document of `eval` becomes the manifest of what it judged.
+#[test]
+fn results_are_written_into_the_policy() {
+    let dir = Dir::new();
+    dir.write_policy("tiny.safetensors");
+    let eval = "eval --policy tiny.safetensors --against nccl --clusters dgx_a100,tcp10g_1gpu --nodes 2";
+    let judged = dir.run(&format!("{eval} --worlds 1 --seeds 1 --json"));
+    dir.write("judged.json", &judged.stdout);
+    let said = dir.run("export --policy tiny.safetensors --out c.safetensors --results judged.json");
+    assert_eq!(said.code, 0, "{}", said.stderr);
+    let results = Frozen::open(&dir.path("c.safetensors")).unwrap().about.results;
+    let regret = number(&judged.json()["tuners"][0]["tiers"][0]["regret"]);
+    assert!(results.contains(&("regret.tier2".to_owned(), regret)), "{results:?}");
+    assert_eq!(results.len(), 3 * 4);
+    let refused = dir.run("export --policy tiny.safetensors --out d.safetensors --results tiny.safetensors");
+    assert!(refused.code == 2 && !dir.path("d.safetensors").exists(), "{}", refused.stderr);
+}
+
+#[test]
+fn the_shipped_policy_is_exported_inspected_and_asked_where_none_is_named() {
+    let dir = Dir::new();
+    assert_eq!(dir.run("export --out s.safetensors").code, 0);
+    assert_eq!(Frozen::open(&dir.path("s.safetensors")).unwrap(), Frozen::shipped().unwrap());
+    let (named, built_in) =
+        (dir.run("inspect s.safetensors --json").json(), dir.run("inspect --json").json());
+    assert_eq!((&named["policy"], &built_in["file"]), (&built_in["policy"], &"shipped".into()));
+    let words = "--cluster dgx_a100 --nodes 1 --collective reduce --json";
+    let [named, built_in] =
+        ["--policy s.safetensors", ""].map(|policy| dir.run(&format!("decide {policy} {words}")).json());
+    assert_eq!((&named["answers"], &built_in["file"]), (&built_in["answers"], &"shipped".into()));
 }

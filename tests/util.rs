@@ -8,6 +8,7 @@ use assert_cmd::Command;
 use assert_cmd::cargo::cargo_bin;
 use dynamiccl_policies::frozen::{About, Frozen, Training};
 use dynamiccl_policies::network::{Shape, Weights};
+use dynamiccl_policies::probe;
 use dynamiccl_spec::Overrides;
 use serde_json::Value;
 use tempfile::TempDir;
@@ -52,6 +53,14 @@ impl Dir {
         // A bias of the gates, so that a recording leaves something in memory.
         weights.get_mut("lstm.bias").expect("a tensor of the network").fill(0.5);
         let frozen = Frozen { weights, about };
+        fs::write(self.path(name), frozen.to_bytes()).expect("write a test file");
+        frozen
+    }
+
+    /// Writes the file of a policy whose weights are drawn at random: every head varies, nothing is good.
+    pub fn write_wild_policy(&self, name: &str) -> Frozen {
+        let about = About { name: "wild".to_owned(), margin: 0.3, ..About::default() };
+        let frozen = Frozen { weights: probe::weights(Shape::default(), 1), about };
         fs::write(self.path(name), frozen.to_bytes()).expect("write a test file");
         frozen
     }

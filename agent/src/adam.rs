@@ -111,6 +111,47 @@ mod tests {
     }
 
     #[test]
+    fn five_clipped_steps_end_where_those_of_pytorch_do() {
+        // torch 2.9.0: optim.Adam(eps=1e-5) after nn.utils.clip_grad_norm_(…, 1.0).
+        let steps = [
+            (1e-3, [0.1, -2.0, 1e-4, 0.0], 2.002_498, [0.499_000_19, -0.999_000_01, 1.999_166_8, 0.001]),
+            (
+                1e-3,
+                [-0.3, 1.5, 2e-4, 1e-6],
+                1.529_706,
+                [0.499_556_03, -0.999_043_46, 1.998_318_4, 0.000_967_114_23],
+            ),
+            (
+                5e-4,
+                [0.25, 0.5, -5e-3, -1e-2],
+                0.559_128_8,
+                [0.499_442_88, -0.999_166_79, 1.998_626_6, 0.001_285_950_2],
+            ),
+            (
+                2e-3,
+                [0.0, -0.125, 3.0, 0.5],
+                3.043_949,
+                [0.499_072_07, -0.999_538_6, 1.997_469_5, 0.000_189_532_18],
+            ),
+            (
+                1e-2,
+                [7.0, 1e-3, -0.2, 0.04],
+                7.002_971,
+                [0.493_399_41, -1.001_110_4, 1.992_739_7, -0.004_630_515_4],
+            ),
+        ];
+        let (mut adam, mut values) = (Adam::new(4), vec![0.5, -1.0, 2.0, 0.001]);
+        for (rate, mut gradient, length, expected) in steps {
+            let long: f32 = clip(&mut gradient, 1.0);
+            assert!((long / length - 1.0).abs() < 1e-6, "{long} and not {length}");
+            adam.step(&mut values, &gradient, rate);
+            for (value, expected) in values.iter().zip(expected) {
+                assert!((value - expected).abs() < 3e-7, "{values:?} and not {expected}");
+            }
+        }
+    }
+
+    #[test]
     fn a_state_that_was_put_away_goes_on_with_the_same_bits() {
         let (mut adam, mut values) = (Adam::new(2), vec![0.3, -0.7]);
         adam.step(&mut values, &[0.1, 0.02], 0.01);

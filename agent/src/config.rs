@@ -36,8 +36,8 @@ pub struct NetworkConfig {
     pub resource: usize,
     /// Width of the critic's layers.
     pub critic: usize,
-    /// The longest that the LSTM remembers at first, in calls.
-    pub horizon: f32,
+    /// Whether the memory starts as a table of how each pair did in each band of sizes.
+    pub table: bool,
 }
 
 /// How experience is gathered.
@@ -137,7 +137,7 @@ pub struct Without {
 impl Default for NetworkConfig {
     fn default() -> Self {
         let Shape { embedding, memory, expert, resource } = Shape::default();
-        NetworkConfig { embedding, memory, expert, resource, critic: 64, horizon: 200.0 }
+        NetworkConfig { embedding, memory, expert, resource, critic: 64, table: true }
     }
 }
 

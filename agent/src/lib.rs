@@ -20,6 +20,7 @@ pub mod returns;
 pub mod rollout;
 pub mod run;
 pub mod schedule;
+pub mod start;
 pub mod trainer;
 pub mod training;
 

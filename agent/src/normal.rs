@@ -10,6 +10,9 @@ const NARROWEST: f64 = 0.05;
 /// The spread below which a feature has not moved yet, and stays as it is.
 const STILL: f64 = 1e-4;
 
+/// What is taken from each number of a row, and what it is then multiplied by.
+pub type Scaling = Vec<(f32, f32)>;
+
 /// Running moments of rows of numbers.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Normaliser {
@@ -42,8 +45,8 @@ impl Normaliser {
         }
     }
 
-    /// What is taken from each number, and what it is then multiplied by.
-    pub fn scaling(&self) -> Vec<(f32, f32)> {
+    /// What is done to each number.
+    pub fn scaling(&self) -> Scaling {
         let of = |(&mean, &squares): (&f64, &f64)| {
             if self.count < 2.0 {
                 return (0.0, 1.0);

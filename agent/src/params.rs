@@ -9,8 +9,6 @@ use std::sync::Arc;
 
 use dynamiccl_policies::network::{Shape, Weights};
 use dynamiccl_spec::features::{CONTEXT_WIDTH, HISTORY_WIDTH};
-use rand::RngExt;
-use rand_chacha::ChaCha8Rng;
 
 use crate::config::NetworkConfig;
 use crate::normal::Normaliser;
@@ -24,8 +22,6 @@ pub struct Layout {
     pub critic: usize,
     /// Numbers that only the critic sees.
     pub privileged: usize,
-    /// The longest that the LSTM remembers at first, in calls.
-    pub horizon: f32,
     tensors: Vec<Tensor>,
 }
 
@@ -67,7 +63,7 @@ impl Layout {
             Tensor { name, dims, range: begin..end }
         };
         let tensors = shape.tensors().into_iter().chain(of_critic).map(place).collect();
-        Layout { shape, critic, privileged, horizon: network.horizon, tensors }
+        Layout { shape, critic, privileged, tensors }
     }
 
     /// Every tensor, in order.
@@ -96,12 +92,9 @@ impl Layout {
 }
 
 impl Params {
-    /// Numbers to start from: every choice is NCCL's own, and what leads to the choices is random.
-    pub fn new(layout: Arc<Layout>, rng: &mut ChaCha8Rng) -> Self {
-        let mut values = vec![0.0; layout.len()];
-        for tensor in layout.tensors() {
-            start(tensor, &layout, &mut values[tensor.range.clone()], rng);
-        }
+    /// Zeros.
+    pub fn new(layout: Arc<Layout>) -> Self {
+        let values = vec![0.0; layout.len()];
         Params { layout, values }
     }
 
@@ -123,6 +116,11 @@ impl Params {
     /// All numbers, to be moved.
     pub fn values_mut(&mut self) -> &mut [f32] {
         &mut self.values
+    }
+
+    /// The numbers of a tensor, to be moved.
+    pub fn tensor_mut(&mut self, name: &str) -> &mut [f32] {
+        &mut self.values[self.layout.tensor(name).range.clone()]
     }
 
     /// The numbers of a tensor.
@@ -157,46 +155,4 @@ fn fold(weights: &mut Weights, names: [&str; 2], rows: Range<usize>, columns: us
         }
     }
     weights.get_mut(names[1]).expect("a bias").copy_from_slice(&bias);
-}
-
-/// What a tensor starts from. Heads start at zero, so that the anchor alone decides and every choice is
-/// NCCL's own; the layers below them start random, the LSTM remembering (its forget gates open).
-fn start(tensor: &Tensor, layout: &Layout, values: &mut [f32], rng: &mut ChaCha8Rng) {
-    let inputs = match tensor.dims[..] {
-        [inputs, _] | [_, inputs, _] => inputs,
-        _ => 1,
-    };
-    let scale = (1.0 / inputs as f32).sqrt();
-    match tensor.name {
-        "pair.anchor" => values.fill(1.0),
-        "lstm.bias" => remember(values, layout.horizon, rng),
-        "embed.weight"
-        | "lstm.weight"
-        | "expert.weight"
-        | "resource.weight"
-        | "critic.first.weight"
-        | "critic.second.weight" => values.iter_mut().for_each(|x| *x = scale * normal(rng)),
-        // Another resource layer for each pair.
-        "resource.pair" | "resource.path" => values.iter_mut().for_each(|x| *x = 0.3 * normal(rng)),
-        _ => {}
-    }
-}
-
-/// Biases under which each cell of an LSTM keeps what it is told for a time of its own, up to this many
-/// calls (Tallec and Ollivier 2018): what a job has shown must outlast the other calls of its loop.
-fn remember(biases: &mut [f32], horizon: f32, rng: &mut ChaCha8Rng) {
-    let cells = biases.len() / 4;
-    let ratio: f32 = std::env::var("CHRONO_I").map_or(1.0, |x| x.parse().unwrap());
-    for cell in 0..cells {
-        let calls = 1.0 + rng.random::<f32>() * (horizon.max(2.0) - 1.0);
-        let keep = calls.ln();
-        biases[cells + cell] = if horizon < 0.0 { -horizon } else { keep };
-        biases[cell] = if horizon < 0.0 { 0.0 } else { -keep * ratio };
-    }
-}
-
-/// A normally distributed number (Box–Muller).
-fn normal(rng: &mut ChaCha8Rng) -> f32 {
-    let [u, v]: [f64; 2] = [1.0 - rng.random::<f64>(), rng.random()];
-    ((-2.0 * u.ln()).sqrt() * (std::f64::consts::TAU * v).cos()) as f32
 }

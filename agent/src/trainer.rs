@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::ablate::Ablation;
 use crate::adam::Adam;
-use crate::config::Config;
+use crate::config::{Config, RolloutConfig};
 use crate::critic::Values;
 use crate::gae::{self, Horizon};
 use crate::learn::{Coefficients, Learner, Losses};
@@ -29,6 +29,7 @@ use crate::progress::{Episodes, Seconds, Update};
 use crate::returns::Returns;
 use crate::rollout::{Collected, Collector, Rollout, SavedSeat, Tally, Trainable};
 use crate::schedule::linear;
+use crate::start::start;
 use minibatch::Minibatch;
 
 /// An agent that learns.
@@ -94,15 +95,22 @@ struct Judged {
 }
 
 impl<E: Trainable> Trainer<E> {
-    /// An agent that knows nothing but NCCL's default. An error of the second kind names a feature to do
-    /// without that there is not.
-    pub fn new(makings: Makings, seed: u64, make: impl Fn() -> E) -> Result<Self, EnvError> {
+    /// An agent that knows nothing but NCCL's default. What is usual is learned first, from a look at
+    /// environments of all that will come.
+    pub fn new(
+        makings: Makings,
+        seed: u64,
+        make: impl Fn() -> E,
+        looks: impl Fn() -> E,
+    ) -> Result<Self, EnvError> {
         let layout = Arc::clone(makings.learner.layout());
-        let mut params = Params::new(Arc::clone(&layout), &mut ChaCha8Rng::seed_from_u64(seed));
         let Makings { config, learner, threads } = makings;
         let ablation = ablation(&config, &layout)?;
+        let [contexts, histories] = usual(looks, seed, &layout, threads)?;
+        let mut params = Params::new(Arc::clone(&layout));
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        start(&mut params, &contexts.scaling(), &histories.scaling(), config.network.table, &mut rng);
         ablation.start(&mut params);
-        let (contexts, histories) = (Normaliser::new(CONTEXT_WIDTH), Normaliser::new(HISTORY_WIDTH));
         let network = Network::new(&params.folded(&contexts, &histories));
         let rollout = config.rollout();
         let collector = Collector::new(make, seed, &network, rollout, threads)?;
@@ -179,6 +187,11 @@ impl<E: Trainable> Trainer<E> {
         self.steps
     }
 
+    /// Every number that is moved.
+    pub fn params(&self) -> &Params {
+        &self.params
+    }
+
     /// The policy as it is now.
     pub fn weights(&self) -> Weights {
         self.params.folded(&self.contexts, &self.histories)
@@ -192,7 +205,6 @@ impl<E: Trainable> Trainer<E> {
         let judged = self.judge(&rollout);
         let rate = linear(self.config.optimiser.rate, at.share);
         let learned = self.learn(&rollout, &judged, at.share, rate);
-        self.take_in(&rollout);
         self.steps += rollout.rows() as u64;
         self.updates += 1;
         let Learned { losses, gradient, epochs } = learned;
@@ -277,16 +289,6 @@ impl<E: Trainable> Trainer<E> {
         }
         learned
     }
-
-    /// Learns what is usual.
-    fn take_in(&mut self, rollout: &Rollout) {
-        let contexts = (0..rollout.environments)
-            .flat_map(|at| rollout.contexts_of(at)[CONTEXT_WIDTH..].chunks_exact(CONTEXT_WIDTH));
-        self.contexts.learn(contexts);
-        let histories = rollout.histories.chunks_exact(HISTORY_WIDTH);
-        let told = histories.zip(&rollout.begins).filter(|(_, begins)| !**begins);
-        self.histories.learn(told.map(|(history, _)| history));
-    }
 }
 
 /// What an update came to.
@@ -295,6 +297,26 @@ struct Learned {
     losses: Losses,
     gradient: f32,
     epochs: usize,
+}
+
+/// What is usual in a look at many environments, in which everything is tried: contexts, then history rows.
+/// It stays as it is for the whole run, so that a network means the same all along.
+fn usual<E: Trainable>(
+    make: impl Fn() -> E,
+    seed: u64,
+    layout: &Layout,
+    threads: usize,
+) -> Result<[Normaliser; 2], EnvError> {
+    let network = Network::new(&Weights::untrained(layout.shape));
+    let look =
+        RolloutConfig { environments: 512, steps: 24, hindsight: 0.0, held: 1.0, ..RolloutConfig::default() };
+    let mut collector = Collector::new(make, !seed, &network, look, threads)?;
+    let rollout = collector.collect(&network)?.rollout;
+    let [mut contexts, mut histories] = [CONTEXT_WIDTH, HISTORY_WIDTH].map(Normaliser::new);
+    contexts.learn(rollout.contexts.chunks_exact(CONTEXT_WIDTH));
+    let told = rollout.histories.chunks_exact(HISTORY_WIDTH).zip(&rollout.begins);
+    histories.learn(told.filter(|(_, begins)| !**begins).map(|(history, _)| history));
+    Ok([contexts, histories])
 }
 
 fn ablation(config: &Config, layout: &Layout) -> Result<Ablation, EnvError> {

@@ -144,8 +144,8 @@ impl Training {
     /// A run that begins.
     pub fn new(setup: Setup) -> Result<Self, TrainError> {
         let stages = stages(&setup);
-        let make = make(&setup, &stages[0]);
-        let trainer = Trainer::new(makings(&setup, &make())?, seed_of(setup.seed, 0), make)?;
+        let (make, look) = (make(&setup, &stages[..1]), make(&setup, &stages));
+        let trainer = Trainer::new(makings(&setup, &make())?, seed_of(setup.seed, 0), make, look)?;
         let (stage, stage_step, judged_at, regret, best) = (0, 0, 0, None, None);
         Ok(Training { setup, stages, stage, stage_step, judged_at, regret, best, trainer })
     }
@@ -155,7 +155,7 @@ impl Training {
         let stages = stages(&setup);
         let Snapshot { stage, stage_step, judged_at, regret, best, trainer } = snapshot;
         let current = stages.get(stage).ok_or(TrainError::Snapshot("it is at a stage that there is not"))?;
-        let make = make(&setup, current);
+        let make = make(&setup, std::slice::from_ref(current));
         let trainer = Trainer::restore(makings(&setup, &make())?, trainer, make)?;
         let shape = setup.config.network.shape();
         let best = best.map(|(step, score, regret, tensors)| {
@@ -238,7 +238,7 @@ impl Training {
         let regret = self.regret.take().unwrap_or(f64::INFINITY);
         // Seed by seed, so that the episodes of a stage do not depend on how long the one before took.
         let seed = seed_of(self.setup.seed, to);
-        self.trainer.enter(seed, make(&self.setup, &self.stages[to]))?;
+        self.trainer.enter(seed, make(&self.setup, &self.stages[to..=to]))?;
         (self.stage, self.stage_step, self.judged_at, self.best) = (to, 0, 0, None);
         Ok(Event::Promoted { step: self.steps(), from, to, regret, passed })
     }
@@ -284,11 +284,12 @@ fn stages(setup: &Setup) -> Vec<Arc<Stage>> {
     if setup.config.without.curriculum { all[all.len() - 1..].to_vec() } else { all.clone() }
 }
 
-fn make(setup: &Setup, stage: &Arc<Stage>) -> impl Fn() -> SimEnv + use<> {
-    let (stage, constants, untold) =
-        (Arc::clone(stage), Arc::clone(&setup.constants), setup.config.without.feedback);
+/// Makes environments with jobs from these stages.
+fn make(setup: &Setup, stages: &[Arc<Stage>]) -> impl Fn() -> SimEnv + use<> {
+    let (stages, constants) = (stages.to_vec(), Arc::clone(&setup.constants));
+    let untold = setup.config.without.feedback;
     move || {
-        let env = SimEnv::new(Arc::clone(&stage), Arc::clone(&constants));
+        let env = SimEnv::mixed(stages.iter().cloned(), Arc::clone(&constants));
         if untold { env.untold() } else { env }
     }
 }

@@ -11,15 +11,16 @@ use super::shared::{ConstantsArgs, MachineArgs, assignment, tuned_collective};
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = concat!("\
 EXAMPLES
-    dynamiccl decide --policy policy.safetensors --cluster dgx_a100 --nodes 2
+    dynamiccl decide --cluster dgx_a100 --nodes 2
     dynamiccl decide --policy tuner.csv --cluster aws_p5 --nodes 4 --collective allreduce
     dynamiccl decide --policy policy.safetensors --cluster dgx_h100 --nodes 1 --untold --json
 
 ", exit_codes!()))]
 pub struct DecideArgs {
-    /// Frozen policy, or a table in the form of NVIDIA's example tuner
+    /// Frozen policy, or a table in the form of NVIDIA's example tuner [default: the policy that comes with the
+    /// program]
     #[arg(long, value_name = "FILE")]
-    pub policy: PathBuf,
+    pub policy: Option<PathBuf>,
     /// On what.
     #[command(flatten)]
     pub machine: MachineArgs,

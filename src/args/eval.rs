@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use clap::ValueEnum;
+
 use super::shared::ConstantsArgs;
 
 /// Words of `eval`.
@@ -9,18 +11,20 @@ use super::shared::ConstantsArgs;
 #[command(after_long_help = concat!("\
 EXAMPLES
     dynamiccl eval
-    dynamiccl eval --against nccl,oracle,coordinate --tiers 2 --clusters dgx_a100,dgx_h100
+    dynamiccl eval --policy none --against nccl,oracle,coordinate --tiers 2 --clusters dgx_a100,dgx_h100
     dynamiccl eval --policy mine.safetensors --csv cells.csv --markdown result.md --html result.html
     dynamiccl eval --policy mine.safetensors --against nccl --fail-below 1.02
-    dynamiccl eval --against nccl,oracle,bandit --workload stage2 --worlds 4
+    dynamiccl eval --policy mine.safetensors --proof tiers
+    dynamiccl eval --policy none --against nccl,oracle,bandit --workload stage2 --worlds 4
 
 ", exit_codes!()))]
 pub struct EvalArgs {
-    /// Frozen policy, or table in the form of NVIDIA's example tuner, to judge; listed first
-    #[arg(long, value_name = "FILE")]
+    /// Frozen policy, or table in the form of NVIDIA's example tuner, to judge; listed first; "none" for none
+    /// [default: the policy that comes with the program]
+    #[arg(long, value_name = "FILE|none")]
     pub policy: Option<PathBuf>,
-    /// Tuners to judge, separated by commas: nccl, oracle, bayes, random, fixed:ALGO/PROTO[/CHANNELS], mraco,
-    /// mraco_online, coordinate, bandit, tpe, epsilon, grid, random_search, or files like that of --policy
+    /// Tuners to judge, separated by commas: shipped, nccl, oracle, bayes, random, fixed:ALGO/PROTO[/CHANNELS],
+    /// mraco, mraco_online, coordinate, bandit, tpe, epsilon, grid, random_search, or files like that of --policy
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     #[arg(default_value = "nccl,oracle,bayes,mraco,mraco_online,coordinate,bandit,random")]
     pub against: Vec<String>,
@@ -46,6 +50,15 @@ pub struct EvalArgs {
     /// Independent repetitions; ± is over them
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=100))]
     pub seeds: u32,
+    /// Features or whole blocks, separated by commas, that no tuner is told: "unknown" for policies
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub hide: Vec<String>,
+    /// Show instead what the policy has understood: "tiers" has the same calls at each tier, calls that NCCL
+    /// cannot tell apart, and what hiding the tier costs; answers no (exit code 1) where it falls short
+    #[arg(long, value_name = "WHAT", value_enum)]
+    #[arg(conflicts_with_all = ["against", "tiers", "clusters", "nodes", "workload", "hide"])]
+    #[arg(conflicts_with_all = ["csv", "markdown", "html", "fail_below"])]
+    pub proof: Option<Proof>,
     /// Write every cell of every tuner to this file
     #[arg(long, value_name = "FILE")]
     pub csv: Option<PathBuf>,
@@ -61,6 +74,13 @@ pub struct EvalArgs {
     /// Constants of the performance model
     #[command(flatten)]
     pub constants: ConstantsArgs,
+}
+
+/// What can be shown of a policy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Proof {
+    /// That it knows what a tier is
+    Tiers,
 }
 
 /// A speed-up that something can be above or below.

@@ -13,7 +13,8 @@ use super::shared::{GraphsArgs, MachineArgs};
 #[command(after_long_help = concat!("\
 EXAMPLES
     dynamiccl export --run checkpoints/stage1__s1__20261115T103310Z --out mine.safetensors
-    dynamiccl export --policy a.safetensors --out b.safetensors --history job.jsonl
+    dynamiccl export --out mine.safetensors --history job.jsonl
+    dynamiccl export --policy a.safetensors --out b.safetensors --calibrate-guard
     dynamiccl export --policy a.safetensors --out t.csv --format nccl-csv --cluster aws_p5 --nodes 4
 
 The table is for NVIDIA's example tuner (NCCL_TUNER_CONFIG_FILE=t.conf). It holds on this machine, for
@@ -21,8 +22,8 @@ communicators of this size, and cannot say chunk sizes or threads.
 
 ", exit_codes!()))]
 pub struct ExportArgs {
-    /// Policy to export
-    #[arg(long, value_name = "FILE", required_unless_present = "run")]
+    /// Policy to export [default: the one that comes with the program]
+    #[arg(long, value_name = "FILE")]
     pub policy: Option<PathBuf>,
     /// Run whose policy to export: what it left behind, or the best so far
     #[arg(long, value_name = "DIR", conflicts_with = "policy")]
@@ -36,7 +37,18 @@ pub struct ExportArgs {
     /// Recording of the machine that the policy is to remember: our own lines or NCCL inspector's
     #[arg(long, value_name = "TRACE")]
     pub history: Option<PathBuf>,
-    /// The machine: of the table, and of a recording that names none.
+    /// Judge several margins of the guard in worlds of their own and write the policy with the best: the lowest
+    /// regret whose worst cell is at least 0.98 of NCCL
+    #[arg(long)]
+    pub calibrate_guard: bool,
+    /// Worlds in which margins are judged
+    #[arg(long, value_name = "N", default_value_t = 4, requires = "calibrate_guard")]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub worlds: u32,
+    /// Write what the policy has reached into it: the first tuner of this document of eval --json
+    #[arg(long, value_name = "FILE")]
+    pub results: Option<PathBuf>,
+    /// The machine: of the table, of a recording that names none, and of --calibrate-guard where it is for one.
     #[command(flatten)]
     pub machine: MachineArgs,
     /// NCCL's graphs.

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = concat!("\
 EXAMPLES
+    dynamiccl inspect
     dynamiccl inspect policy.safetensors
     dynamiccl inspect nccl_tuner.conf --json
 
@@ -13,7 +14,7 @@ A file that is whole and not for this build ends with 1, one that cannot be read
 
 ", exit_codes!()))]
 pub struct InspectArgs {
-    /// A policy, or a table of NVIDIA's example tuner
+    /// A policy, or a table of NVIDIA's example tuner [default: the policy that comes with the program]
     #[arg(value_name = "FILE")]
-    pub file: PathBuf,
+    pub file: Option<PathBuf>,
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
-use dynamiccl_policies::frozen::{self, Frozen};
+use dynamiccl_policies::frozen::{self, Frozen, SHIPPED};
 use dynamiccl_policies::nccl_csv::{Table, TableTuner};
 use dynamiccl_policies::policy::{Policy, PolicyTuner};
 use dynamiccl_spec::Tuner;
@@ -37,6 +37,16 @@ impl PolicyFile {
         Ok(PolicyFile::Table(TableTuner::new(stem, &table)))
     }
 
+    /// The one that comes with the program.
+    pub fn shipped() -> Result<Self> {
+        Ok(PolicyFile::Frozen(Arc::new(shipped()?.policy())))
+    }
+
+    /// Reads the file, or takes the one that comes with the program where none is named.
+    pub fn open_or_shipped(file: Option<&Path>) -> Result<Self> {
+        file.map_or_else(PolicyFile::shipped, PolicyFile::open)
+    }
+
     /// A tuner that goes by it and takes in what it was told every `refresh` calls; never, where none.
     pub fn tuner(&self, refresh: Option<NonZeroUsize>) -> Box<dyn Tuner> {
         match self {
@@ -44,6 +54,16 @@ impl PolicyFile {
             PolicyFile::Table(table) => Box::new(table.clone()),
         }
     }
+}
+
+/// What the file of a policy is called where none was named.
+pub fn name_or_shipped(file: Option<&Path>) -> String {
+    file.map_or_else(|| SHIPPED.to_owned(), machine::name)
+}
+
+/// The policy that comes with the program.
+pub fn shipped() -> Result<Frozen> {
+    Frozen::shipped().context("the policy that comes with the program is not for this build")
 }
 
 /// Whether it is meant to be a frozen policy: safetensors begin with the length of a header, and the header

@@ -15,7 +15,7 @@ use super::matrices::{add, columns_mut, flat_mut, product, row, row_mut, rows, r
 
 /// The weights, and the state that an episode begins with.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Lstm<'a> {
+pub struct Lstm<'a> {
     /// A row for each input (what was seen, then h), a column for each gate of each cell.
     pub weight: ArrayView2<'a, f32>,
     /// One for each gate of each cell.
@@ -28,7 +28,7 @@ pub(super) struct Lstm<'a> {
 
 /// A pass over sequences, as the backward needs it.
 #[derive(Debug, Clone)]
-pub(super) struct Pass<'a> {
+pub struct Pass<'a> {
     sequences: usize,
     begins: &'a [bool],
     /// What was seen, then h before: by call.
@@ -45,10 +45,14 @@ pub(super) struct Pass<'a> {
 
 /// Gradients of what a pass began with.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Gradient {
+pub struct Gradient {
+    /// Of the weights.
     pub weight: Array2<f32>,
+    /// Of the biases.
     pub bias: Array1<f32>,
+    /// Of the h that episodes begin with.
     pub hidden: Vec<f32>,
+    /// Of the c that episodes begin with.
     pub cell: Vec<f32>,
     /// Of the first columns of what was seen: by call.
     pub seen: Array2<f32>,

@@ -12,7 +12,7 @@ mod hindsight;
 mod learner;
 mod leaves;
 mod losses;
-mod lstm;
+pub mod lstm;
 mod matrices;
 mod recall;
 mod sequences;

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use dynamiccl_spec::Tuner;
+use dynamiccl_spec::features::Hidden;
 
 use super::report::Kind;
 
@@ -18,6 +19,8 @@ pub struct Entrant {
     pub kind: Kind,
     /// How it chooses.
     pub player: Player,
+    /// What it is not told of a job.
+    pub hidden: Hidden,
 }
 
 /// How an entrant chooses.
@@ -34,22 +37,31 @@ pub enum Player {
 impl Entrant {
     /// A tuner.
     pub fn tuner(name: &str, make: impl Fn(u64) -> Box<dyn Tuner> + Send + Sync + 'static) -> Self {
-        Entrant { name: name.to_owned(), kind: Kind::Tuner, player: Player::Tuner(Box::new(make)) }
+        Entrant::new(name, Kind::Tuner, Player::Tuner(Box::new(make)))
     }
 
     /// The smallest true time of every call.
     pub fn oracle() -> Self {
-        Entrant { name: "oracle".to_owned(), kind: Kind::Oracle, player: Player::Oracle }
+        Entrant::new("oracle", Kind::Oracle, Player::Oracle)
     }
 
     /// The best fixed knobs of every cell.
     pub fn bayes() -> Self {
-        Entrant { name: "bayes".to_owned(), kind: Kind::Bayes, player: Player::Bayes }
+        Entrant::new("bayes", Kind::Bayes, Player::Bayes)
     }
 
     /// The same, of another kind in reports.
     pub fn of_kind(self, kind: Kind) -> Self {
         Entrant { kind, ..self }
+    }
+
+    /// The same, not told these features of a job. What knows the truth does not care.
+    pub fn hiding(self, hidden: Hidden) -> Self {
+        Entrant { hidden, ..self }
+    }
+
+    fn new(name: &str, kind: Kind, player: Player) -> Self {
+        Entrant { name: name.to_owned(), kind, player, hidden: Hidden::default() }
     }
 }
 

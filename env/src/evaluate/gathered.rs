@@ -30,6 +30,8 @@ pub struct Cell {
     pub own: usize,
     /// How often each choice was the fastest.
     pub fastest: Vec<f64>,
+    /// Mean ln µs of each choice over worlds; empty where not every choice of every call is known.
+    pub mean_logs: Vec<f64>,
     /// What can run; knobs that NCCL runs alike are one.
     pub choices: Vec<(Choice, Realised)>,
 }
@@ -71,7 +73,8 @@ impl Gathered {
 
     fn seat(&mut self, cell: &Cell, known: &mut BTreeMap<Place, usize>) -> usize {
         *known.entry(cell.place.clone()).or_insert_with(|| {
-            let empty = Cell { fastest: Vec::new(), choices: Vec::new(), ..cell.clone() };
+            let empty =
+                Cell { fastest: Vec::new(), mean_logs: Vec::new(), choices: Vec::new(), ..cell.clone() };
             self.cells.push(empty);
             self.cells.len() - 1
         })

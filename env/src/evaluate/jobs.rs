@@ -28,6 +28,9 @@ const CALLS: u32 = MARKS[MARKS.len() - 1];
 const NO_BAYES: &str = "bayes is the best of fixed knobs over the worlds of a cell, and jobs have no such cells; \
                         leave it out, or judge on cells";
 
+/// Why nobody is told less than a job says.
+const NO_HIDING: &str = "a job itself says what is told of it; hide features on cells";
+
 /// Judges all entrants on one job, that of this seed. `seeds` is how many there are, `at` which of them counts.
 pub fn judge(
     make: &dyn Fn() -> SimEnv,
@@ -38,6 +41,9 @@ pub fn judge(
 ) -> Result<Gathered, EnvError> {
     let mut cells = Cells::default();
     let mut players = Vec::new();
+    if entrants.iter().any(|entrant| !entrant.hidden.is_nothing()) {
+        return Err(EnvError::Backend(NO_HIDING.to_owned()));
+    }
     for entrant in entrants {
         let mut tally = Tally::default();
         for held in [false, true] {
@@ -74,7 +80,15 @@ impl Cells {
     fn at(&mut self, place: Place, tier: u8, held_out: bool) -> usize {
         *self.known.entry(place).or_insert_with_key(|place| {
             let place = place.clone();
-            self.all.push(Cell { place, tier, held_out, own: 0, fastest: Vec::new(), choices: Vec::new() });
+            self.all.push(Cell {
+                place,
+                tier,
+                held_out,
+                own: 0,
+                fastest: Vec::new(),
+                mean_logs: Vec::new(),
+                choices: Vec::new(),
+            });
             self.all.len() - 1
         })
     }

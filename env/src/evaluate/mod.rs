@@ -14,6 +14,7 @@ mod machines;
 mod report;
 mod spread;
 mod summary;
+pub mod tiers;
 
 use crate::cluster::ClusterError;
 use crate::gym::{EnvError, seed_of};
@@ -22,6 +23,7 @@ use crate::sim_env::SimEnv;
 use crate::world::World;
 pub use entrant::{Entrant, Make, Player};
 use gathered::Gathered;
+use tiers::EqualTables;
 
 #[cfg(test)]
 mod tests;
@@ -60,13 +62,36 @@ impl Evaluation<'_> {
         entrants: &[Entrant],
         step: impl Fn() -> Result<(), E> + Sync,
     ) -> Result<Report, E> {
+        self.gather(machines, sizes, entrants, step).map(|(report, _)| report)
+    }
+
+    /// Judges entrants on machines that NCCL cannot tell apart, and what the first of them makes of the tiers.
+    pub fn equal_tables<E: Send + From<ClusterError>>(
+        &self,
+        sizes: &[u64],
+        entrants: &[Entrant],
+        step: impl Fn() -> Result<(), E> + Sync,
+    ) -> Result<(Report, EqualTables), E> {
+        let (report, gathered) = self.gather(&EqualTables::machines()?, sizes, entrants, step)?;
+        let compared = EqualTables::new(&gathered, &report);
+        Ok((report, compared))
+    }
+
+    fn gather<E: Send + From<ClusterError>>(
+        &self,
+        machines: &[Machine],
+        sizes: &[u64],
+        entrants: &[Entrant],
+        step: impl Fn() -> Result<(), E> + Sync,
+    ) -> Result<(Report, Vec<Gathered>), E> {
         let worlds = self.kept_worlds();
         let gathered = spread::spread(self.threads, machines, |machine| {
             let seed = |seed| seed_of(self.seed, seed);
             cells::judge(machine, sizes, &worlds, entrants, seed, &step)?
         })?;
         let per_machine = u64::from(self.seeds) * u64::from(self.worlds) * cells::EPISODES as u64;
-        Ok(self.report("cells", entrants, &gathered, machines.len() as u64 * per_machine))
+        let report = self.report("cells", entrants, &gathered, machines.len() as u64 * per_machine);
+        Ok((report, gathered))
     }
 
     /// Judges entrants on jobs of this environment, as many as there are worlds, at these tiers. `step` hears

@@ -9,6 +9,7 @@ mod budget;
 mod container;
 mod error;
 mod fingerprint;
+mod shipped;
 mod tensors;
 mod write;
 
@@ -22,6 +23,7 @@ use std::path::Path;
 
 pub use about::{About, Training};
 pub use error::{FrozenError, OpenError};
+pub use shipped::SHIPPED;
 
 use crate::guard::Guard;
 use crate::network::Weights;

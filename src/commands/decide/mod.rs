@@ -14,7 +14,7 @@ use dynamiccl_env::world::World;
 use dynamiccl_spec::{Bytes, Collective, Knobs, Tuner};
 
 use super::machine;
-use super::policy_file::PolicyFile;
+use super::policy_file::{PolicyFile, name_or_shipped};
 use crate::args::DecideArgs;
 use crate::exit::Ending;
 use crate::session::Session;
@@ -52,7 +52,7 @@ impl Plan {
             version: args.nccl,
             overrides: machine::overrides(&args.env)?,
         };
-        let tuner = PolicyFile::open(&args.policy)?.tuner(None);
+        let tuner = PolicyFile::open_or_shipped(args.policy.as_deref())?.tuner(None);
         let cluster = machine::load(&args.machine)?;
         let told = Shown { topology: !args.untold, ..Shown::NOTHING };
         let asking = Asking::new(&cluster, args.nodes, &options, told)?;
@@ -72,7 +72,7 @@ impl Plan {
         let Cluster { description, .. } = &self.cluster;
         Report {
             policy: name,
-            file: machine::name(&args.policy),
+            file: name_or_shipped(args.policy.as_deref()),
             cluster,
             description: description.clone(),
             tier,

@@ -2,8 +2,10 @@
 
 mod files;
 mod html;
+mod proof;
 mod report;
 mod roster;
+mod same_call;
 mod text;
 mod workload;
 
@@ -11,11 +13,12 @@ use std::sync::Arc;
 use std::thread;
 
 use anyhow::{Context, Error, Result, ensure};
+use dynamiccl_env::evaluate::tiers::SameCalls;
 use dynamiccl_env::evaluate::{Entrant, Evaluation, Kind, Player, Report};
 use dynamiccl_env::headroom::sizes;
 use dynamiccl_env::model::ConstantsFile;
 
-use crate::args::EvalArgs;
+use crate::args::{EvalArgs, Proof};
 use crate::exit::Ending;
 use crate::session::Session;
 use files::Files;
@@ -25,6 +28,9 @@ use workload::Workload;
 
 /// Makes the plan and carries it out.
 pub fn run(args: &EvalArgs, session: &Session) -> Result<Ending> {
+    if args.proof == Some(Proof::Tiers) {
+        return proof::run(args, session);
+    }
     let plan = Plan::new(args)?;
     let files = Files::create(args)?;
     let report = plan.judge(session, session.seed)?;
@@ -35,7 +41,9 @@ pub fn run(args: &EvalArgs, session: &Session) -> Result<Ending> {
     files.write(&report, session.seed)?;
     let verdict = args.fail_below.and_then(|least| Verdict::new(&report, least));
     let failed = verdict.as_ref().is_some_and(|verdict| !verdict.passed);
-    session.report("eval", &Document { report, verdict })?;
+    let judged = report.tuners.first().filter(|first| first.kind == Kind::Tuner);
+    let same_call = judged.and_then(|_| SameCalls::new(&report, 0));
+    session.report("eval", &Document { report, same_call, verdict })?;
     Ok(if failed { Ending::No } else { Ending::Done })
 }
 
@@ -68,18 +76,16 @@ impl<'a> Plan<'a> {
             "--against bayes: it is the best of fixed knobs in each cell, and --workload {} has none; leave it out",
             args.workload
         );
+        ensure!(
+            args.hide.is_empty() || matches!(workload, Workload::Cells(_)),
+            "--hide goes with --workload cells: jobs say themselves what is told of them"
+        );
         let constants = Arc::new(ConstantsFile::load(&args.constants.constants)?);
         Ok(Plan { args, entrants, workload, constants })
     }
 
     fn judge(&self, session: &Session, seed: u64) -> Result<Report> {
-        let evaluation = Evaluation {
-            seed,
-            seeds: self.args.seeds,
-            worlds: self.args.worlds,
-            threads: thread::available_parallelism().map_or(1, |cores| cores.get()),
-            constants: &self.constants,
-        };
+        let evaluation = evaluation(self.args, seed, &self.constants);
         let grounds = if let Workload::Cells(machines) = &self.workload { machines.len() } else { 1 };
         let progress = session.progress("eval", evaluation.steps(grounds));
         let step = || progress.advance(1).map_err(Error::from);
@@ -91,6 +97,12 @@ impl<'a> Plan<'a> {
         let judged = evaluation.jobs(name, make, tiers, &self.entrants, step);
         judged.with_context(|| format!("--workload {name}"))
     }
+}
+
+/// The worlds and threads that the words ask for.
+fn evaluation<'a>(args: &EvalArgs, seed: u64, constants: &'a ConstantsFile) -> Evaluation<'a> {
+    let threads = thread::available_parallelism().map_or(1, |cores| cores.get());
+    Evaluation { seed, seeds: args.seeds, worlds: args.worlds, threads, constants }
 }
 
 fn joined(values: &[impl ToString]) -> String {

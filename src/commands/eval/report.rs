@@ -1,6 +1,7 @@
 //! The result of `eval`, as it is printed.
 
 use dynamiccl_env::evaluate::Report;
+use dynamiccl_env::evaluate::tiers::SameCalls;
 use serde::Serialize;
 
 /// The document of `eval`.
@@ -9,6 +10,9 @@ pub struct Document {
     /// What was found.
     #[serde(flatten)]
     pub report: Report,
+    /// What the first tuner makes of the same call at each tier; none where it was not judged on the machines
+    /// that this takes.
+    pub same_call: Option<SameCalls>,
     /// The answer to `--fail-below`; none where it was not asked.
     pub verdict: Option<Verdict>,
 }

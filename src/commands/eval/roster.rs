@@ -5,14 +5,18 @@ use std::path::Path;
 use anyhow::{Context, Result, anyhow, ensure};
 use dynamiccl_env::evaluate::{Entrant, Kind};
 use dynamiccl_policies::baselines::Fixed;
+use dynamiccl_policies::frozen::SHIPPED;
 use dynamiccl_policies::policy::PolicyTuner;
 use dynamiccl_policies::roster::{self, Entry};
+use dynamiccl_spec::features::Hidden;
 use dynamiccl_spec::words::look_up;
 use dynamiccl_spec::{Algorithm, ChannelChoice, Knobs, Pair, Protocol};
 
 use crate::args::EvalArgs;
 use crate::commands::policy_file::PolicyFile;
 
+/// The word of `--policy` for no policy at all.
+const NONE: &str = "none";
 /// What begins the name of fixed knobs.
 const FIXED: &str = "fixed:";
 
@@ -25,15 +29,18 @@ const ORACLES: [(&str, Known); 2] =
 enum Known {
     Truth(fn() -> Entrant),
     Tuner(&'static Entry),
+    Shipped,
 }
 
 /// All that are judged: the policy first, then the others in the order in which they were named.
 pub fn entrants(args: &EvalArgs) -> Result<Vec<Entrant>> {
-    let mut words: Vec<Word<'_>> = args.policy.as_deref().map(Word::File).into_iter().collect();
+    let mut words: Vec<Word<'_>> = first(args).into_iter().collect();
     words.extend(args.against.iter().map(|name| Word::of(name)));
+    let hidden =
+        Hidden::of(args.hide.iter().map(String::as_str)).map_err(|unknown| anyhow!("--hide: {unknown}"))?;
     let mut entrants: Vec<Entrant> = Vec::new();
     for word in &words {
-        let entrant = word.entrant(&words)?;
+        let entrant = word.entrant(&words)?.hiding(hidden.clone());
         ensure!(
             !entrants.iter().any(|known| known.name == entrant.name),
             "--against {}: it is named twice, name it once",
@@ -42,6 +49,24 @@ pub fn entrants(args: &EvalArgs) -> Result<Vec<Entrant>> {
         entrants.push(entrant);
     }
     Ok(entrants)
+}
+
+/// The policy alone, with its name in tables.
+pub fn policy_alone(args: &EvalArgs) -> Result<(String, PolicyFile)> {
+    match first(args) {
+        None => Err(anyhow!("--policy none: --proof is about a policy; name one")),
+        Some(Word::Name(name)) => Ok((name.to_owned(), PolicyFile::shipped()?)),
+        Some(Word::File(file)) => Ok((Word::File(file).title(&[]), PolicyFile::open(file)?)),
+    }
+}
+
+/// The policy: the one that comes with the program unless another is named, or none.
+fn first(args: &EvalArgs) -> Option<Word<'_>> {
+    match args.policy.as_deref() {
+        None => (!args.against.iter().any(|name| name == SHIPPED)).then_some(Word::Name(SHIPPED)),
+        Some(none) if none == Path::new(NONE) => None,
+        Some(file) => Some(Word::File(file)),
+    }
 }
 
 /// What somebody wrote to name a tuner.
@@ -86,7 +111,7 @@ fn stem(file: &Path) -> String {
 /// Everybody who can be had by name.
 fn known() -> Vec<(&'static str, Known)> {
     let tuners = roster::entries().map(|entry| (entry.name, Known::Tuner(entry)));
-    ORACLES.into_iter().chain(tuners).collect()
+    ORACLES.into_iter().chain([(SHIPPED, Known::Shipped)]).chain(tuners).collect()
 }
 
 fn entrant(name: &str) -> Result<Entrant> {
@@ -97,6 +122,7 @@ fn entrant(name: &str) -> Result<Entrant> {
     match look_up("tuner", name, &known()).map_err(|unknown| anyhow!("--against: {unknown}"))? {
         Known::Truth(make) => Ok(make()),
         Known::Tuner(entry) => Ok(Entrant::tuner(entry.name, entry.make).of_kind(kind(entry.name))),
+        Known::Shipped => Ok(decided_by(PolicyFile::shipped()?, SHIPPED)),
     }
 }
 
@@ -126,8 +152,12 @@ fn fixed(words: &str) -> Result<Knobs> {
 
 /// A policy or table from its file.
 fn policy(file: &Path, name: &str) -> Result<Entrant> {
-    let policy = PolicyFile::open(file)?;
-    Ok(Entrant::tuner(name, move |_| policy.tuner(Some(PolicyTuner::REFRESH))))
+    Ok(decided_by(PolicyFile::open(file)?, name))
+}
+
+/// One that goes by a policy or table.
+pub fn decided_by(policy: PolicyFile, name: &str) -> Entrant {
+    Entrant::tuner(name, move |_| policy.tuner(Some(PolicyTuner::REFRESH)))
 }
 
 /// Whether a name is meant to be that of a file.

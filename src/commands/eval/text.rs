@@ -7,6 +7,7 @@ use dynamiccl_env::evaluate::{Figures, MARKS, Place, Report, TunerReport};
 use dynamiccl_spec::Bytes;
 
 use super::report::Document;
+use super::same_call;
 use crate::table::{Column, Table};
 
 /// Titles of the columns, of all tables.
@@ -58,9 +59,15 @@ impl fmt::Display for Document {
         let mut table = Table::new(columns);
         rows(report).into_iter().for_each(|row| table.row(row));
         write!(f, "#\n{table}")?;
+        if let Some(same_call) = &self.same_call {
+            write!(f, "{}", same_call::table(same_call))?;
+        }
         for (at, tuner) in report.tuners.iter().enumerate() {
             let margin = if at == 0 { "Summary" } else { "" };
             writeln!(f, "{margin:7}  {}", verdict(tuner))?;
+        }
+        if let Some(same_call) = &self.same_call {
+            writeln!(f, "         {}", same_call::verdict(same_call))?;
         }
         if let Some(verdict) = &self.verdict {
             writeln!(f, "Verdict  {verdict}")?;
@@ -132,7 +139,8 @@ fn row(group: &str, tuner: &str, figures: &Figures) -> [String; TITLES.len()] {
     ]
 }
 
-fn percent(share: f64) -> String {
+/// A share as per cent.
+pub fn percent(share: f64) -> String {
     format!("{:.1}", share * 100.0)
 }
 

@@ -1,15 +1,17 @@
 //! `export`: a policy as a file to deploy, or its decisions on one machine as a table for NVIDIA's tuner.
 
 mod csv;
+mod guard;
 mod history;
 mod ranges;
 mod report;
+mod results;
 
 use std::io::Write;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
 use dynamiccl_agent::run;
 use dynamiccl_env::asking::Asking;
 use dynamiccl_env::cluster::{Cluster, CommOptions};
@@ -18,16 +20,17 @@ use dynamiccl_policies::frozen::Frozen;
 use dynamiccl_policies::policy::PolicyTuner;
 
 use super::machine;
+use super::policy_file::shipped;
 use crate::args::{ExportArgs, ExportFormat, MachineArgs};
 use crate::atomic::OutFile;
 use crate::exit::Ending;
 use crate::session::Session;
-use report::{Report, Rules};
+use report::{Made, Report, Rules};
 
 /// Makes the plan and carries it out.
 pub fn run(args: &ExportArgs, session: &Session) -> Result<Ending> {
     check(args)?;
-    let source = Frozen::open(&policy(args)?)?;
+    let source = policy(args)?.map_or_else(shipped, |file| Ok(Frozen::open(&file)?))?;
     let mut out = OutFile::create(&args.out)?;
     let (frozen, recalled) = match &args.history {
         Some(file) => {
@@ -36,6 +39,17 @@ pub fn run(args: &ExportArgs, session: &Session) -> Result<Ending> {
             (frozen, Some(recalled))
         }
         None => (source.clone(), None),
+    };
+    let (frozen, guard) = match args.calibrate_guard {
+        true => {
+            let (frozen, guard) = guard::calibrate(&frozen, args, session)?;
+            (frozen, Some(guard))
+        }
+        false => (frozen, None),
+    };
+    let frozen = match &args.results {
+        Some(file) => results::stamp(&frozen, file)?,
+        None => frozen,
     };
     let (bytes, table) = match args.format {
         ExportFormat::Policy => (readable(&frozen)?, None),
@@ -46,16 +60,15 @@ pub fn run(args: &ExportArgs, session: &Session) -> Result<Ending> {
     };
     out.write_all(&bytes).with_context(|| format!("cannot write {}", args.out.display()))?;
     out.commit()?;
-    session.report("export", &Report::new(args, &source, &frozen, recalled, table))?;
+    session.report("export", &Report::new(args, &source, &frozen, Made { recalled, guard, table }))?;
     Ok(Ending::Done)
 }
 
 /// The file of the policy.
-fn policy(args: &ExportArgs) -> Result<PathBuf> {
+fn policy(args: &ExportArgs) -> Result<Option<PathBuf>> {
     match (&args.policy, &args.run) {
-        (Some(file), _) => Ok(file.clone()),
-        (None, Some(run)) => Ok(run::policy_of(run)?),
-        (None, None) => bail!("no policy: give --policy FILE or --run DIR"),
+        (None, Some(run)) => Ok(Some(run::policy_of(run)?)),
+        (file, _) => Ok(file.clone()),
     }
 }
 
@@ -69,10 +82,11 @@ fn check(args: &ExportArgs) -> Result<()> {
         return Ok(());
     }
     let MachineArgs { cluster, topo } = &args.machine;
-    let for_table = topo.is_some() || args.nodes.is_some() || args.ranks_per_node.is_some();
+    let for_table = topo.is_some() || args.ranks_per_node.is_some();
+    let for_one = args.nodes.is_none() && (cluster.is_none() || args.history.is_some());
     ensure!(
-        !for_table && (cluster.is_none() || args.history.is_some()),
-        "a policy is for every machine; --cluster and --nodes go with --format nccl-csv"
+        !for_table && (for_one || args.calibrate_guard),
+        "a policy is for every machine; --cluster and --nodes go with --format nccl-csv or --calibrate-guard"
     );
     Ok(())
 }

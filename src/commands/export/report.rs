@@ -11,9 +11,20 @@ use dynamiccl_spec::Collective;
 use serde::Serialize;
 
 use super::csv::Export;
+use super::guard::{Calibration, Tried};
 use crate::args::{ExportArgs, ExportFormat};
 use crate::commands::machine::name;
+use crate::table::{Column, Table};
 use crate::words::counted;
+
+const MARGINS: [Column; 6] = [
+    Column::right("margin"),
+    Column::right("speedup").unit("(x)"),
+    Column::right("regret").unit("(%)"),
+    Column::right("hold").unit("(%)"),
+    Column::right("worst").unit("(x)"),
+    Column::right("left").unit("(%)"),
+];
 
 /// What was exported.
 #[derive(Debug, Serialize)]
@@ -25,8 +36,20 @@ pub struct Report {
     hash: String,
     format: ExportFormat,
     history: Option<History>,
+    guard: Option<Calibration>,
     table: Option<Rules>,
     out: String,
+}
+
+/// What was made on the way.
+#[derive(Debug)]
+pub struct Made {
+    /// What the policy was shown.
+    pub recalled: Option<Recalled>,
+    /// How its guard was calibrated.
+    pub guard: Option<Calibration>,
+    /// The table that was written.
+    pub table: Option<Rules>,
 }
 
 #[derive(Debug, Serialize)]
@@ -60,8 +83,7 @@ impl Report {
         args: &ExportArgs,
         source: &Frozen,
         written: &Frozen,
-        recalled: Option<Recalled>,
-        table: Option<Rules>,
+        Made { recalled, guard, table }: Made,
     ) -> Self {
         let trace = args.history.as_deref().map(name).unwrap_or_default();
         let hash = |frozen: &Frozen| format!("{:016x}", frozen.hash());
@@ -71,6 +93,7 @@ impl Report {
             hash: hash(written),
             format: args.format,
             history: recalled.map(|Recalled { calls, measured }| History { trace, calls, measured }),
+            guard,
             table,
             out: name(&args.out),
         }
@@ -106,6 +129,9 @@ impl fmt::Display for Report {
                 self.hash
             )?;
         }
+        if let Some(guard) = &self.guard {
+            write!(f, "{guard}")?;
+        }
         let out = &self.out;
         let Some(table) = &self.table else {
             return writeln!(f, "Summary  wrote policy {} to {out}", self.hash);
@@ -117,4 +143,32 @@ impl fmt::Display for Report {
         writeln!(f, "Summary  wrote {} rules for {nodes} of {} to {out}", table.rules, table.cluster)?;
         writeln!(f, "         use it with NCCL_TUNER_CONFIG_FILE={out}")
     }
+}
+
+impl fmt::Display for Calibration {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Calibration { from, margin, safe, machines, worlds, margins } = self;
+        writeln!(
+            f,
+            "# simulated: margins of the guard on {machines} machines in {worlds} worlds of their own\n#"
+        )?;
+        let mut table = Table::new(MARGINS);
+        margins.iter().for_each(|tried| table.row(row(tried)));
+        write!(f, "{table}")?;
+        let why =
+            if *safe { "" } else { "; no margin keeps every cell at 0.98 of NCCL, this one loses least" };
+        writeln!(f, "# margin {from} becomes {margin}{why}")
+    }
+}
+
+fn row(tried: &Tried) -> [String; MARGINS.len()] {
+    let percent = |share: f64| format!("{:.2}", 100.0 * share);
+    [
+        tried.margin.to_string(),
+        format!("{:.4}", tried.speedup),
+        percent(tried.regret),
+        percent(tried.regret_hold),
+        format!("{:.3}", tried.worst_cell),
+        percent(tried.fallback_share),
+    ]
 }

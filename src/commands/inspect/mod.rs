@@ -8,11 +8,11 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 use dynamiccl_env::cluster::Cluster;
-use dynamiccl_policies::frozen::{self, Frozen};
+use dynamiccl_policies::frozen::{self, Frozen, SHIPPED};
 use dynamiccl_policies::nccl_csv::Table;
 
 use super::machine::name;
-use super::policy_file::looks_frozen;
+use super::policy_file::{looks_frozen, shipped};
 use crate::args::InspectArgs;
 use crate::exit::Ending;
 use crate::session::Session;
@@ -20,11 +20,19 @@ use report::{Report, What};
 
 /// Looks at the file and says what it is.
 pub fn run(args: &InspectArgs, session: &Session) -> Result<Ending> {
-    let file = &args.file;
+    let Some(file) = &args.file else { return built_in(session) };
     let bytes = frozen::read_bytes(file).with_context(|| format!("{}: cannot be read", name(file)))?;
     let report = Report { file: name(file), bytes: bytes.len(), what: what(file, &bytes)? };
     session.report("inspect", &report)?;
     Ok(if report.what.is_runnable() { Ending::Done } else { Ending::No })
+}
+
+/// Says what comes with the program.
+fn built_in(session: &Session) -> Result<Ending> {
+    let what = What::Policy(Box::new(policy::Runnable::new(&shipped()?)));
+    let bytes = Frozen::shipped_bytes().len();
+    session.report("inspect", &Report { file: SHIPPED.to_owned(), bytes, what })?;
+    Ok(Ending::Done)
 }
 
 fn what(file: &Path, bytes: &[u8]) -> Result<What> {

@@ -183,7 +183,7 @@ const fn job(
 }
 
 const fn call(block: Block, name: &'static str, kind: Kind, mechanism: &'static str) -> Feature {
-    let unknown = "never: NCCL tells it";
+    let unknown = NEVER;
     Feature { name, block, part: Part::Call, origin: Origin::RankInvariant, kind, unknown, mechanism }
 }
 
@@ -197,6 +197,8 @@ const fn past(
     Feature { name, block: Block::Feedback, part: Part::History, origin, kind, unknown, mechanism }
 }
 
+/// What stands where a feature is never unknown.
+pub const NEVER: &str = "never: NCCL tells it";
 const WORD: &str = "1 at \"unknown\"";
 const FLAG: &str = "1 at \"unknown\"";
 const NO_CALL: &str = "all 0 before the first call";
@@ -208,21 +210,15 @@ pub const FEATURES: &[Feature] = &[
         Block::Topology,
         "log2_ranks",
         unit("log2(ranks) / 20"),
-        "never: NCCL tells it",
+        NEVER,
         "steps of a ring, depth of a tree, parts of a shard",
     ),
-    job(
-        Block::Topology,
-        "log2_nodes",
-        unit("log2(nodes) / 20"),
-        "never: NCCL tells it",
-        "hops that cross the network",
-    ),
+    job(Block::Topology, "log2_nodes", unit("log2(nodes) / 20"), NEVER, "hops that cross the network"),
     job(
         Block::Topology,
         "log2_ranks_per_node",
         unit("log2(ranks / nodes) / 20"),
-        "never: NCCL tells it",
+        NEVER,
         "hops inside a node, ranks that share its NICs",
     ),
     job(

@@ -5,7 +5,7 @@ use crate::context::{
     CclLibrary, Compression, Environment, FaultTolerance, GpuGeneration, GpuSharing, JobContext, NetLink,
     NodeLink, PRIORITY_MAX, Parallelism, Role, SyncMode, TIERS, TopologyClass,
 };
-use crate::features::{CALL_WIDTH, CONTEXT_WIDTH, HISTORY_WIDTH, JOB_WIDTH};
+use crate::features::{CALL_WIDTH, CONTEXT_WIDTH, HISTORY_WIDTH, Hidden, JOB_WIDTH};
 use crate::ids::{Collective, PAIRS};
 use crate::math::{ln, log2, log2_of_normal};
 use crate::table::{CostTable, PairMask};
@@ -78,6 +78,16 @@ impl Encoder {
         let mut job = [0.0; JOB_WIDTH];
         write_job(context, &mut Cursor::new(&mut job));
         Encoder { job, ranks: context.topology.ranks }
+    }
+
+    /// The encoder of the same communicator in a job of which these features are not told.
+    pub fn without(&self, hidden: &Hidden) -> Self {
+        let unknown = Encoder::new(&JobContext::default());
+        let mut encoder = self.clone();
+        for slot in hidden.slots() {
+            encoder.job[slot.clone()].copy_from_slice(&unknown.job[slot]);
+        }
+        encoder
     }
 
     /// Writes the context of a call.

@@ -11,10 +11,12 @@
 pub mod catalogue;
 mod encode;
 mod hash;
+mod hidden;
 
 pub use catalogue::{Block, FEATURES, Feature, Kind, Origin, Part};
 pub use encode::{CallContext, Encoder, Feedback, PastCall};
 pub use hash::hash;
+pub use hidden::Hidden;
 
 /// Version of the encoding; a change that can move a decision gets a new one.
 pub const VERSION: &str = "feat-v1";

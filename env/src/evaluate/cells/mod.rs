@@ -12,6 +12,9 @@ mod table;
 #[cfg(test)]
 mod tests;
 
+use std::sync::Arc;
+
+use dynamiccl_spec::features::Encoder;
 use dynamiccl_spec::{Collective, Tuner};
 
 use self::episode::Episode;
@@ -48,17 +51,19 @@ pub fn judge<E>(
         let weather = world.weather(&machine.cluster, machine.nodes);
         episodes.push(Episode::all(&ground, &simulator, weather, world.seed().unwrap_or(0)));
     }
-    let fixed = best_fixed(&ground, &episodes);
+    let mean_logs = mean_logs(&ground, &episodes);
+    let fixed = best_fixed(&ground, &mean_logs);
     let mut players: Vec<Vec<Tally>> = entrants.iter().map(|_| Vec::new()).collect();
     let mut memory = Memory::new(1, Some(1));
     let mut first = 0;
     for (seed, worlds) in worlds.iter().enumerate() {
         let mut seats: Vec<Seat<'_>> =
-            entrants.iter().map(|e| Seat::new(e, &fixed, seed_of_tuner(seed))).collect();
+            entrants.iter().map(|e| Seat::new(e, &ground, &fixed, seed_of_tuner(seed))).collect();
         for of_world in &episodes[first..first + worlds.len()] {
             for episode in of_world {
                 for seat in &mut seats {
-                    seat.play(&mut Table::new(&ground, episode, &mut memory), machine);
+                    let encoder = Arc::clone(&seat.encoder);
+                    seat.play(&mut Table::new(&ground, episode, encoder, &mut memory), machine);
                 }
             }
             if let Err(stopped) = step() {
@@ -70,13 +75,15 @@ pub fn judge<E>(
             tallies.push(seat.tally);
         }
     }
-    Ok(Ok(Gathered { cells: cells(machine, &ground, &episodes), players }))
+    Ok(Ok(Gathered { cells: cells(machine, &ground, &episodes, mean_logs), players }))
 }
 
 /// An entrant on a machine.
 struct Seat<'a> {
     hand: Hand<'a>,
     tally: Tally,
+    /// What it is told of the job.
+    encoder: Arc<Encoder>,
 }
 
 enum Hand<'a> {
@@ -90,13 +97,13 @@ enum Hand<'a> {
 }
 
 impl<'a> Seat<'a> {
-    fn new(entrant: &Entrant, fixed: &'a [usize], seed: u64) -> Self {
+    fn new(entrant: &Entrant, ground: &Ground, fixed: &'a [usize], seed: u64) -> Self {
         let hand = match &entrant.player {
             Player::Tuner(make) => Hand::Tuner { told: make(seed), held: make(seed) },
             Player::Oracle => Hand::Fastest,
             Player::Bayes => Hand::Fixed(fixed),
         };
-        Seat { hand, tally: Tally::default() }
+        Seat { hand, tally: Tally::default(), encoder: Arc::new(ground.encoder.without(&entrant.hidden)) }
     }
 
     /// Goes through one episode, with and without feedback.
@@ -119,9 +126,8 @@ impl<'a> Seat<'a> {
     }
 }
 
-/// The launch of each cell that has the least mean ln time, over the judged calls of a world and then over
-/// worlds.
-fn best_fixed(ground: &Ground, episodes: &[Vec<Episode>]) -> Vec<usize> {
+/// The mean ln time of each launch of each cell, over the judged calls of a world and then over worlds.
+fn mean_logs(ground: &Ground, episodes: &[Vec<Episode>]) -> Vec<Vec<f64>> {
     let mut sums: Vec<Vec<f64>> = ground.cells.iter().map(|cell| vec![0.0; cell.launches.len()]).collect();
     for (cell, truth) in episodes.iter().flatten().flat_map(Episode::truths) {
         let calls = truth.calls().max(1.0);
@@ -131,22 +137,33 @@ fn best_fixed(ground: &Ground, episodes: &[Vec<Episode>]) -> Vec<usize> {
             }
         }
     }
-    let least = |(cell, sums): (usize, &Vec<f64>)| {
-        let own = ground.cells[cell].own;
-        sums.iter().enumerate().fold(own, |best, (at, sum)| if *sum < sums[best] { at } else { best })
+    let worlds = episodes.len().max(1) as f64;
+    sums.iter_mut().flatten().for_each(|sum| *sum /= worlds);
+    sums
+}
+
+/// The launch of each cell that has the least mean.
+fn best_fixed(ground: &Ground, mean_logs: &[Vec<f64>]) -> Vec<usize> {
+    let least = |(cell, logs): (&options::Options, &Vec<f64>)| {
+        logs.iter().enumerate().fold(cell.own, |best, (at, log)| if *log < logs[best] { at } else { best })
     };
-    sums.iter().enumerate().map(least).collect()
+    ground.cells.iter().zip(mean_logs).map(least).collect()
 }
 
 /// The cells of a machine, with what was fastest in them how often.
-fn cells(machine: &Machine, ground: &Ground, episodes: &[Vec<Episode>]) -> Vec<Cell> {
+fn cells(
+    machine: &Machine,
+    ground: &Ground,
+    episodes: &[Vec<Episode>],
+    mean_logs: Vec<Vec<f64>>,
+) -> Vec<Cell> {
     let mut fastest: Vec<Vec<f64>> = ground.cells.iter().map(|cell| vec![0.0; cell.launches.len()]).collect();
     for (cell, truth) in episodes.iter().flatten().flat_map(Episode::truths) {
         for (at, weight) in truth.fastest() {
             fastest[cell][at] += weight;
         }
     }
-    let cell = |(options, fastest): (&options::Options, Vec<f64>)| Cell {
+    let cell = |((options, fastest), mean_logs): ((&options::Options, Vec<f64>), Vec<f64>)| Cell {
         place: Place {
             cluster: machine.cluster.name.clone(),
             nodes: machine.nodes,
@@ -157,7 +174,8 @@ fn cells(machine: &Machine, ground: &Ground, episodes: &[Vec<Episode>]) -> Vec<C
         held_out: machine.held_out,
         own: options.own,
         fastest,
+        mean_logs,
         choices: options.launches.iter().map(|launch| (launch.choice, launch.realised)).collect(),
     };
-    ground.cells.iter().zip(fastest).map(cell).collect()
+    ground.cells.iter().zip(fastest).zip(mean_logs).map(cell).collect()
 }

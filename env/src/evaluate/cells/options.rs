@@ -1,7 +1,6 @@
 //! What can run in each cell of a machine, the same in every world.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 
 use dynamiccl_spec::features::Encoder;
 use dynamiccl_spec::ids::PAIRS;
@@ -22,7 +21,7 @@ const NONE: u16 = u16::MAX;
 
 /// A machine, as far as it is the same in every world.
 pub struct Ground {
-    pub encoder: Arc<Encoder>,
+    pub encoder: Encoder,
     pub ranks: u32,
     pub nodes: u32,
     /// By size, then by collective.
@@ -59,7 +58,7 @@ impl Ground {
         let asking = Asking::new(&machine.cluster, machine.nodes, &CommOptions::default(), Shown::ALL)?;
         let asked = asking.call(Collective::AllReduce, 1, 1);
         let query = asking.query(&asked);
-        let (encoder, ranks, nodes) = (Arc::new(query.encoder.clone()), query.ranks, query.nodes);
+        let (encoder, ranks, nodes) = (query.encoder.clone(), query.ranks, query.nodes);
         let calls = sizes.iter().flat_map(|&bytes| Collective::TUNED.map(|collective| (collective, bytes)));
         let cells = calls.map(|(collective, bytes)| Options::new(&asking, asking.call(collective, bytes, 1)));
         Ok(Ground { encoder, ranks, nodes, cells: cells.collect() })

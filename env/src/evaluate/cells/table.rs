@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use dynamiccl_spec::features::PastCall;
+use dynamiccl_spec::features::{Encoder, PastCall};
 use dynamiccl_spec::{Choice, Collective, Head, Knobs, Tuner};
 
 use super::episode::{Drawn, Episode, segment};
@@ -17,6 +17,8 @@ use crate::trigger::Key;
 pub struct Table<'a> {
     ground: &'a Ground,
     episode: &'a Episode,
+    /// What the tuner is told of the job.
+    encoder: Arc<Encoder>,
     memory: &'a mut Memory,
     /// Calls that are done.
     at: usize,
@@ -33,11 +35,17 @@ pub struct Table<'a> {
 
 impl<'a> Table<'a> {
     /// An episode that has not begun.
-    pub fn new(ground: &'a Ground, episode: &'a Episode, memory: &'a mut Memory) -> Self {
+    pub fn new(
+        ground: &'a Ground,
+        episode: &'a Episode,
+        encoder: Arc<Encoder>,
+        memory: &'a mut Memory,
+    ) -> Self {
         memory.clear();
         Table {
             ground,
             episode,
+            encoder,
             memory,
             at: 0,
             threads: None,
@@ -107,7 +115,7 @@ impl<'a> Table<'a> {
         let options = self.options(kind);
         let gated = if self.threads.is_none() { options.asked.gated } else { options.held };
         let (ranks, nodes) = (self.ground.ranks, self.ground.nodes);
-        let (encoder, call) = (Arc::clone(&self.ground.encoder), options.asked.call);
+        let (encoder, call) = (Arc::clone(&self.encoder), options.asked.call);
         Question { communicator: 0, ranks, nodes, encoder, call, gated, past }
     }
 

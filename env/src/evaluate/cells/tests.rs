@@ -56,7 +56,7 @@ fn every_legal_choice_has_its_launch() {
 fn threads_are_chosen_once_and_stay() {
     let (ground, episodes) = episodes();
     let mut memory = Memory::new(1, Some(1));
-    let mut table = Table::new(&ground, &episodes[0], &mut memory);
+    let mut table = Table::new(&ground, &episodes[0], Arc::new(ground.encoder.clone()), &mut memory);
     let first = table.next().unwrap();
     assert_eq!(first.gated.mask.count(Head::Threads), 5);
     assert_eq!(first.past.choice, None);
@@ -85,7 +85,7 @@ fn trials_are_as_noisy_as_calls_and_leave_no_trace() {
     let (ground, episodes) = episodes();
     let outcome = |trials: usize| {
         let mut memory = Memory::new(1, Some(1));
-        let mut table = Table::new(&ground, &episodes[0], &mut memory);
+        let mut table = Table::new(&ground, &episodes[0], Arc::new(ground.encoder.clone()), &mut memory);
         let question = table.next().unwrap();
         let own = question.query().own();
         let measured: Vec<f64> = (0..trials).map(|_| table.attempt(&own).unwrap().measured).collect();
@@ -131,7 +131,8 @@ impl Tuner for Tries {
 fn who_is_held_may_measure_before_it_chooses() {
     let (ground, episodes) = episodes();
     let mut memory = Memory::new(1, Some(1));
-    let decided = Table::new(&ground, &episodes[0], &mut memory).hold(&mut Tries);
+    let decided =
+        Table::new(&ground, &episodes[0], Arc::new(ground.encoder.clone()), &mut memory).hold(&mut Tries);
     let own: Vec<_> = episodes[0].kinds.iter().map(|kind| ground.cells[kind.cell].own).collect();
     assert!(decided != own && decided.iter().zip(&own).any(|(ran, own)| ran == own), "{decided:?}");
 }

@@ -1,0 +1,59 @@
+//! Steps per second of training in the simulator on one thread, with a rollout of any shape: what
+//! `scripts/bench/recurrent_ppo.py` puts beside RecurrentPPO.
+//!
+//!     training_steps ENVIRONMENTS STEPS EPOCHS MINIBATCHES CELLS UPDATES
+//!
+//! Everything else is as in a run of stage 1, hindsight and estimates included; no epoch is left out,
+//! however far the policy has moved. Seconds are those on a core; the first update warms up and does not
+//! count.
+
+mod clock;
+
+use std::error::Error;
+use std::sync::Arc;
+
+use dynamiccl_agent::Config;
+use dynamiccl_agent::learn::Device;
+use dynamiccl_agent::training::{Event, Setup, Training};
+use dynamiccl_env::curriculum::Curriculum;
+use dynamiccl_env::model::ConstantsFile;
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let words: Vec<usize> = std::env::args().skip(1).map(|word| word.parse()).collect::<Result<_, _>>()?;
+    let [environments, steps, epochs, minibatches, cells, updates] = words[..] else {
+        eprintln!("training_steps ENVIRONMENTS STEPS EPOCHS MINIBATCHES CELLS UPDATES");
+        std::process::exit(2);
+    };
+    let mut config = Config::default();
+    config.network.memory = cells;
+    (config.rollout.environments, config.rollout.steps) = (environments, steps);
+    (config.optimiser.epochs, config.optimiser.minibatches) = (epochs, minibatches);
+    (config.optimiser.shards, config.optimiser.divergence) = (1, 0.0);
+    config.evaluation.every = u64::MAX;
+    let mut training = Training::new(Setup {
+        curriculum: Curriculum::load("stage1")?,
+        config,
+        seed: 1,
+        threads: 1,
+        device: Device::Flex,
+        constants: Arc::new(ConstantsFile::full()),
+    })?;
+    let mut wall = [0.0; 3];
+    training.step()?;
+    let begun = clock::seconds();
+    for _ in 0..updates {
+        let Event::Updated(update) = training.step()? else { return Err("the stage has ended".into()) };
+        assert_eq!(update.epochs, epochs, "an epoch was left out");
+        let of = [update.seconds.env, update.seconds.act, update.seconds.learn];
+        wall.iter_mut().zip(of).for_each(|(sum, x)| *sum += x);
+    }
+    let taken = clock::seconds() - begun;
+    println!(
+        "{}",
+        serde_json::json!({
+            "steps_per_second": (updates * environments * steps) as f64 / taken,
+            "wall_seconds": { "env": wall[0], "act": wall[1], "learn": wall[2] },
+        })
+    );
+    Ok(())
+}

@@ -1,0 +1,62 @@
+//! What a policy has reached, from the document of `eval --json` into the policy's own manifest.
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, Result, bail, ensure};
+use dynamiccl_policies::frozen::Frozen;
+use serde_json::Value;
+
+use crate::commands::machine::name;
+
+/// Figures that are taken over, each by tier, of held-out clusters and of all tiers together.
+const FIGURES: [&str; 4] = ["speedup", "regret", "regret_hold", "worst_cell"];
+
+/// The policy with the figures of the first tuner of a document.
+pub fn stamp(source: &Frozen, file: &Path) -> Result<Frozen> {
+    let text = fs::read_to_string(file).with_context(|| format!("{}: cannot be read", name(file)))?;
+    let document: Value = serde_json::from_str(&text)
+        .with_context(|| format!("{}: not a document of eval --json", name(file)))?;
+    ensure!(
+        document["command"] == "eval" && document["simulated"] == true,
+        "{}: not a document of eval --json",
+        name(file)
+    );
+    let mut frozen = source.clone();
+    frozen.about.results = results(&document["tuners"][0]).with_context(|| name(file))?;
+    Ok(frozen)
+}
+
+fn results(tuner: &Value) -> Result<Vec<(String, f64)>> {
+    let mut groups: Vec<(String, &Value)> = Vec::new();
+    for tier in tuner["tiers"].as_array().context("the first tuner has no tiers")? {
+        groups.push((format!("tier{}", tier["tier"]), tier));
+    }
+    for (field, title) in [("held_out", "held_out"), ("overall", "all")] {
+        groups.extend(Some((title.to_owned(), &tuner[field])).filter(|(_, figures)| figures.is_object()));
+    }
+    let mut results = Vec::new();
+    for (group, figures) in groups {
+        for figure in FIGURES {
+            let Some(value) = figures[figure].as_f64() else { bail!("{figure} of {group} is no number") };
+            results.push((format!("{figure}.{group}"), value));
+        }
+    }
+    Ok(results)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_of_every_group_are_taken_over() {
+        let figures = r#""speedup":1.1,"regret":0.05,"regret_hold":0.06,"worst_cell":0.99"#;
+        let text = format!(r#"{{"tiers":[{{"tier":3,{figures}}}],"held_out":null,"overall":{{{figures}}}}}"#);
+        let results = results(&serde_json::from_str(&text).unwrap()).unwrap();
+        assert_eq!(results.len(), 8);
+        assert_eq!((results[1].0.as_str(), results[1].1), ("regret.tier3", 0.05));
+        assert_eq!(results[7].0, "worst_cell.all");
+        assert!(super::results(&serde_json::json!({"tiers": [{"tier": 1}]})).is_err());
+    }
+}
