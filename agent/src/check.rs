@@ -29,15 +29,14 @@ impl Config {
 
 impl NetworkConfig {
     fn check(&self) -> Result<(), ConfigError> {
-        let NetworkConfig { embedding, memory, expert, resource, critic, horizon } = *self;
+        let NetworkConfig { embedding, memory, expert, resource, critic, table: _ } = *self;
         let wide = |width: &usize| width.is_multiple_of(Shape::GRAIN) && (1..=Shape::WIDEST).contains(width);
         let expected = "give a multiple of 8 up to 1024";
         hold("network.embedding", embedding, wide, expected)?;
         hold("network.memory", memory, wide, expected)?;
         hold("network.expert", expert, wide, expected)?;
         hold("network.resource", resource, wide, expected)?;
-        hold("network.critic", critic, |&width| (1..=4096).contains(&width), "give 1 to 4096")?;
-        hold("network.horizon", horizon, |calls| *calls >= 1.0 && calls.is_finite(), "give 1 or more calls")
+        hold("network.critic", critic, |&width| (1..=4096).contains(&width), "give 1 to 4096")
     }
 }
 
@@ -126,10 +125,7 @@ mod tests {
             change(&mut config);
             config.check().unwrap_err().to_string()
         };
-        assert_eq!(
-            refused(|c| c.network.memory = 12),
-            "network.memory is 12; give a multiple of 8 up to 1024"
-        );
+        assert_eq!(refused(|c| c.network.memory = 12), "network.memory is 12; give a multiple of 8 up to 1024");
         assert_eq!(refused(|c| c.rollout.steps = 0), "rollout.steps is 0; give 1 to 4096");
         assert_eq!(refused(|c| c.loss.clip[1] = -0.1), "loss.clip is [0.2, -0.1]; give numbers above 0");
         assert_eq!(refused(|c| c.rollout.held = f32::NAN), "rollout.held is NaN; give a number from 0 to 1");
