@@ -166,7 +166,7 @@ impl<W: Write> Board<W> {
         let values = || counts.iter().enumerate().map(|(at, &count)| (at as f64, f64::from(count)));
         let taken = || values().filter(|(_, count)| *count > 0.0);
         let min = taken().map(|(at, _)| at).next().unwrap_or(0.0);
-        let max = taken().map(|(at, _)| at).last().unwrap_or(0.0);
+        let max = taken().map(|(at, _)| at).next_back().unwrap_or(0.0);
         let count: f64 = values().map(|(_, count)| count).sum();
         let sum = values().map(|(at, count)| at * count).sum();
         let squares = values().map(|(at, count)| at * at * count).sum();
