@@ -157,7 +157,15 @@ struct Lines {
 
 impl Lines {
     fn new(label: &str, total: u64, now: Instant) -> Self {
-        Lines { label: label.to_owned(), total, done: 0, skipped: 0, started: now, printed: now, remark: String::new() }
+        Lines {
+            label: label.to_owned(),
+            total,
+            done: 0,
+            skipped: 0,
+            started: now,
+            printed: now,
+            remark: String::new(),
+        }
     }
 
     /// Counts steps that took no time.

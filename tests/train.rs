@@ -69,8 +69,10 @@ fn undisturbed(words: &str) -> (Vec<u8>, Vec<Value>) {
 }
 
 fn names(folder: PathBuf) -> Vec<String> {
-    let mut names: Vec<String> =
-        fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    let mut names: Vec<String> = fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
     names.sort();
     names
 }
@@ -101,13 +103,18 @@ fn the_lines_keep_the_contract_and_the_folder_its_layout() {
     assert_eq!(tiers.iter().map(|tier| number(&tier["tier"])).collect::<Vec<_>>(), [1.0, 2.0]);
     assert_eq!(last["eval"]["tiers"], last["eval"]["tuners"][0]["tiers"]);
 
-    let layout = [".lock", "checkpoints", "config.toml", "eval.json", "metrics.jsonl", "policy.safetensors", "tb"];
+    let layout =
+        [".lock", "checkpoints", "config.toml", "eval.json", "metrics.jsonl", "policy.safetensors", "tb"];
     assert_eq!(names(dir.path(run)), layout);
-    assert_eq!(names(dir.path(run).join("checkpoints")), ["best.safetensors", "step-0.ckpt", "step-1024.ckpt"]);
+    assert_eq!(
+        names(dir.path(run).join("checkpoints")),
+        ["best.safetensors", "step-0.ckpt", "step-1024.ckpt"]
+    );
     let policy = dir.run(&format!("inspect {run}/policy.safetensors --json")).json();
     let text = policy.to_string();
     assert!(text.contains("dynamiccl train --curriculum smoke --seed 3 --steps 1024 --set "), "{text}");
-    let eval: Value = serde_json::from_str(&fs::read_to_string(dir.path(run).join("eval.json")).unwrap()).unwrap();
+    let eval: Value =
+        serde_json::from_str(&fs::read_to_string(dir.path(run).join("eval.json")).unwrap()).unwrap();
     assert_eq!(eval["tuners"], last["eval"]["tuners"]);
     // The policy of a run can be taken from it, and judged by hand to the same figures.
     let said = dir.run(&format!("export --run {run} --out mine.safetensors --json"));
@@ -223,9 +230,15 @@ fn what_cannot_be_is_refused_before_anything_is_made() {
         ("--curriculum smok", "error: unknown curriculum \"smok\"; did you mean \"smoke\"?"),
         ("--curriculum smoke --set loss.entropi=1", "error: --set loss.entropi=1: unknown setting"),
         ("--curriculum smoke --without memory", "error: --without memory: unknown part \"memory\""),
-        ("--curriculum smoke --device gpu", "error: invalid value 'gpu' for '--device <DEVICE>': unknown device"),
+        (
+            "--curriculum smoke --device gpu",
+            "error: invalid value 'gpu' for '--device <DEVICE>': unknown device",
+        ),
         ("--curriculum smoke --set rollout.environments=0", "error: rollout.environments is 0"),
-        ("--resume nowhere", "error: nowhere: no run, it has no config.toml; give the folder that train named"),
+        (
+            "--resume nowhere",
+            "error: nowhere: no run, it has no config.toml; give the folder that train named",
+        ),
         ("--resume latest --out .", "error: .: there is no run to go on with; begin one with --curriculum"),
         ("", "error: the following required arguments were not provided:"),
     ] {

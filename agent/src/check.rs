@@ -56,7 +56,7 @@ impl RolloutConfig {
 impl LossConfig {
     fn check(&self) -> Result<(), ConfigError> {
         hold("loss.policy", self.policy, weight, WEIGHT)?;
-        hold("loss.clip", self.clip, |clip| clip.iter().all(|x| above(x)), ABOVE)?;
+        hold("loss.clip", self.clip, |clip| clip.iter().all(above), ABOVE)?;
         hold("loss.value", self.value, weight, WEIGHT)?;
         hold("loss.value_clip", self.value_clip, weight, WEIGHT)?;
         hold("loss.entropy", self.entropy, |ends| ends.iter().all(weight), WEIGHT)?;
@@ -71,7 +71,7 @@ impl OptimiserConfig {
     fn check(&self, environments: usize) -> Result<(), ConfigError> {
         let fits = |parts: &usize| (1..=environments).contains(parts);
         let within = "give 1 up to rollout.environments";
-        hold("optimiser.rate", self.rate, |ends| ends.iter().all(|x| above(x)), ABOVE)?;
+        hold("optimiser.rate", self.rate, |ends| ends.iter().all(above), ABOVE)?;
         hold("optimiser.epochs", self.epochs, |&epochs| epochs > 0, "give 1 or more")?;
         hold("optimiser.minibatches", self.minibatches, fits, within)?;
         hold("optimiser.shards", self.shards, |&shards| shards > 0, "give 1 or more")?;

@@ -8,7 +8,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
-kills=${1:-20} seed=${2:-1}
+kills=${1:-20} seed=${2:-1} steps=65536
 # One moment for both, so that the files can be equal.
 export SOURCE_DATE_EPOCH=1794738790
 cargo build --release --locked --bin dynamiccl
@@ -16,31 +16,40 @@ dynamiccl=$(realpath "${CARGO_TARGET_DIR:-target}/release/dynamiccl")
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 brief=(--eval-clusters dgx_h100 --eval-worlds 1 --eval-seeds 1 --against nccl -q)
-words=(train --curriculum smoke --seed "$seed" --steps 40000 --set evaluation.every=10000 --set evaluation.worlds=1)
+# A small network and small updates, so that kills fall into every part of a run: environments, gradients,
+# judgements, checkpoints.
+words=(train --curriculum smoke --seed "$seed" --steps "$steps" --set evaluation.every=8192 --set evaluation.worlds=1
+    --set rollout.environments=16)
+for width in memory embedding expert resource critic; do words+=(--set "network.$width=16"); done
 RANDOM=$seed
 
-began=$(date +%s%N)
 "$dynamiccl" "${words[@]}" --out "$scratch/whole" "${brief[@]}" >/dev/null
-took=$((($(date +%s%N) - began) / 1000000))
-echo "undisturbed: $took ms"
 
-"$dynamiccl" "${words[@]}" --out "$scratch/killed" --checkpoint-every 4096 "${brief[@]}" >/dev/null &
-killed=0
-while ((killed < kills)); do
-    # Somewhere within what one start is given: a share of the run, so that it still comes to its end.
-    sleep "$(printf '%d.%03d' 0 $((RANDOM % 900 + 50)))"
-    if ! kill -0 $! 2>/dev/null; then break; fi
-    kill -9 $!
+# The step of the newest checkpoint.
+newest() {
+    local files
+    files=$(ls "$scratch"/killed/*/checkpoints 2>/dev/null) || true
+    sed -n 's/^step-\([0-9]*\)\.ckpt$/\1/p' <<<"$files" | sort -n | tail -1
+}
+
+"$dynamiccl" "${words[@]}" --out "$scratch/killed" --checkpoint-every 1024 "${brief[@]}" >/dev/null &
+at=''
+for ((kill = 0; kill < kills; kill++)); do
+    # A random point of each share of the run, and then any moment until the next checkpoint and beyond.
+    share=$(((steps - 2048) / kills))
+    target=$((kill * share + RANDOM % share))
+    until step=$(newest) && ((${step:--1} >= target)); do sleep 0.02; done
+    sleep "$(printf '0.%03d' $((RANDOM % 300)))"
+    if ! kill -9 $! 2>/dev/null; then
+        echo "the run was over before kill $((kill + 1)) of $kills" >&2
+        exit 1
+    fi
     wait $! 2>/dev/null || true
-    killed=$((killed + 1))
-    "$dynamiccl" train --resume latest --out "$scratch/killed" --checkpoint-every 4096 "${brief[@]}" >/dev/null &
+    at+=" $(newest)"
+    "$dynamiccl" train --resume latest --out "$scratch/killed" --checkpoint-every 1024 "${brief[@]}" >/dev/null &
 done
 wait $!
-echo "killed $killed times"
-if ((killed < kills)); then
-    echo "the run was over before it had been killed $kills times; give fewer, or a slower machine" >&2
-    exit 1
-fi
+echo "killed $kills times, newest checkpoints then:$at"
 
 cmp "$scratch"/whole/*/policy.safetensors "$scratch"/killed/*/policy.safetensors
 python3 - "$scratch"/{whole,killed}/*/metrics.jsonl <<'PYTHON'

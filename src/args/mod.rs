@@ -37,7 +37,7 @@ pub use decide::DecideArgs;
 pub use eval::{EvalArgs, Proof};
 pub use export::{ExportArgs, ExportFormat};
 pub use inspect::InspectArgs;
-pub use shared::{ConstantsArgs, MachineArgs};
+pub use shared::MachineArgs;
 pub use simulate::SimulateArgs;
 pub use train::{Every, TrainArgs};
 pub use tune::{Method, SpaceKind, TuneArgs};

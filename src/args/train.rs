@@ -85,7 +85,9 @@ impl FromStr for Every {
 
     fn from_str(word: &str) -> Result<Self, String> {
         let every = match word.strip_suffix('s') {
-            Some(seconds) => seconds.parse().ok().and_then(|s| Duration::try_from_secs_f64(s).ok()).map(Every::Time),
+            Some(seconds) => {
+                seconds.parse().ok().and_then(|s| Duration::try_from_secs_f64(s).ok()).map(Every::Time)
+            }
             None => word.parse().ok().filter(|&steps| steps > 0).map(Every::Steps),
         };
         every.ok_or_else(|| "write it like 50000 (steps) or 60s (seconds)".to_owned())

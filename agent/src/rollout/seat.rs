@@ -15,11 +15,11 @@ use dynamiccl_spec::ids::PAIRS;
 use dynamiccl_spec::{Choice, Mask};
 use serde::{Deserialize, Serialize};
 
+use super::CHOICES;
 use super::buffer::{After, Rollout, Source, Truth};
 use super::sample::Sampler;
 use super::tally::Tally;
 use super::trainable::Trainable;
-use super::CHOICES;
 use crate::config::RolloutConfig;
 
 /// One environment and whoever acts in it.
@@ -70,12 +70,7 @@ pub struct SavedSeat<P> {
 
 impl<E: Trainable> Seat<E> {
     /// Takes a seat in an environment.
-    pub fn new(
-        mut env: E,
-        seed: u64,
-        network: &Network,
-        config: &RolloutConfig,
-    ) -> Result<Self, EnvError> {
+    pub fn new(mut env: E, seed: u64, network: &Network, config: &RolloutConfig) -> Result<Self, EnvError> {
         let mut seen = Observation::new(env.spaces());
         env.reset(Some(seed), &mut seen)?;
         let mut seat = Seat::around(env, seen, Random::of(seed, 0), network);

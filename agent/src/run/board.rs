@@ -2,12 +2,12 @@
 //!
 //! `docs/metrics.md` explains every tag. Files are written through tensorboard-rs's records and summaries;
 //! its own writer panics where a disk is full, so the file is ours. Each start of a run has an event file of
-//! its own, which begins with where it takes up the thread: TensorBoard then forgets what an earlier file
-//! says of later steps.
+//! its own; what earlier files say beyond the checkpoint is cut off, for it will be written again. A
+//! TensorBoard that has read it already is told where the new file takes up the thread, and forgets it.
 
 use std::fs::{self, File};
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use dynamiccl_env::evaluate::{Figures, Report};
@@ -24,31 +24,59 @@ use super::error::RunError;
 use super::map::Image;
 use crate::progress::Update;
 
+/// Bytes of a record beside its content: the length, and a checksum of either.
+const FRAME: u64 = 8 + 4 + 4;
 /// The form of event files that knows about restarts.
 const FILE_VERSION: &str = "brain.Event:2";
+
+/// An event file of a run: its name, and the bytes that count.
+pub type EventFile = (String, u64);
 
 /// An event file.
 pub struct Board<W: Write = File> {
     writer: RecordWriter<W>,
-    path: std::path::PathBuf,
+    path: PathBuf,
+    written: u64,
+    /// The files before this one.
+    before: Vec<EventFile>,
 }
 
 impl Board {
-    /// A new event file in this folder for a run that goes on after `step`.
-    pub fn create(folder: &Path, step: u64) -> Result<Self, RunError> {
+    /// A new event file in this folder for a run that goes on after `step`, when these were its files.
+    pub fn create(folder: &Path, step: u64, before: Vec<EventFile>) -> Result<Self, RunError> {
         fs::create_dir_all(folder).map_err(RunError::write(folder))?;
+        cut(folder, &before)?;
         // The files of a folder are read in the order of their names.
-        let count = fs::read_dir(folder).map_err(RunError::read(folder))?.count();
-        let path = folder.join(format!("events.out.tfevents.{:010}.{count:04}.dynamiccl", now() as u64));
+        let (seconds, count) = (now() as u64, before.len());
+        let path = folder.join(format!("events.out.tfevents.{seconds:010}.{count:04}.dynamiccl"));
         let file = File::create(&path).map_err(RunError::write(&path))?;
-        Board::new(file, &path, step)
+        let board = Board::new(file, &path, step)?;
+        Ok(Board { before, ..board })
     }
+}
+
+/// Leaves of a folder only what counts.
+fn cut(folder: &Path, files: &[EventFile]) -> Result<(), RunError> {
+    for entry in fs::read_dir(folder).map_err(RunError::read(folder))? {
+        let path = entry.map_err(RunError::read(folder))?.path();
+        let known =
+            files.iter().find(|(name, _)| path.file_name().is_some_and(|found| found == name.as_str()));
+        let cut = match known {
+            Some((_, length)) => {
+                File::options().write(true).open(&path).and_then(|file| file.set_len(*length))
+            }
+            None => fs::remove_file(&path),
+        };
+        cut.map_err(RunError::write(&path))?;
+    }
+    Ok(())
 }
 
 impl<W: Write> Board<W> {
     /// Events into this writer.
     pub fn new(writer: W, path: &Path, step: u64) -> Result<Self, RunError> {
-        let mut board = Board { writer: RecordWriter::new(writer), path: path.to_owned() };
+        let (writer, path) = (RecordWriter::new(writer), path.to_owned());
+        let mut board = Board { writer, path, written: 0, before: Vec::new() };
         let mut version = Event::new();
         version.set_file_version(FILE_VERSION.to_owned());
         board.add(version, 0)?;
@@ -110,8 +138,12 @@ impl<W: Write> Board<W> {
         let tiers = tuner.tiers.iter().map(|tier| (format!("tier{}", tier.tier), &tier.figures));
         for (place, figures) in tiers.chain(tuner.overall.iter().map(|all| ("all".to_owned(), all))) {
             let Figures { regret, regret_hold, speedup, worst_cell, .. } = figures;
-            let figures =
-                [("regret", regret), ("regret_hold", regret_hold), ("speedup", speedup), ("worst", worst_cell)];
+            let figures = [
+                ("regret", regret),
+                ("regret_hold", regret_hold),
+                ("speedup", speedup),
+                ("worst", worst_cell),
+            ];
             for (name, &value) in figures {
                 self.scalar(&format!("eval/{place}/{name}"), value as f32, step)?;
             }
@@ -134,7 +166,7 @@ impl<W: Write> Board<W> {
         let values = || counts.iter().enumerate().map(|(at, &count)| (at as f64, f64::from(count)));
         let taken = || values().filter(|(_, count)| *count > 0.0);
         let min = taken().map(|(at, _)| at).next().unwrap_or(0.0);
-        let max = taken().map(|(at, _)| at).last().unwrap_or(0.0);
+        let max = taken().map(|(at, _)| at).next_back().unwrap_or(0.0);
         let count: f64 = values().map(|(_, count)| count).sum();
         let sum = values().map(|(at, count)| at * count).sum();
         let squares = values().map(|(at, count)| at * at * count).sum();
@@ -154,12 +186,15 @@ impl<W: Write> Board<W> {
         event.set_step(step as i64);
         let mut record = Vec::new();
         event.write_to_vec(&mut record).expect("a message of plain fields");
-        self.writer.write(&record).map_err(RunError::write(&self.path))
+        self.writer.write(&record).map_err(RunError::write(&self.path))?;
+        self.written += record.len() as u64 + FRAME;
+        Ok(())
     }
 
-    /// Hands over what is held back.
-    pub fn flush(&mut self) -> Result<(), RunError> {
-        self.writer.flush().map_err(RunError::write(&self.path))
+    /// The files of the run up to now.
+    pub fn files(&self) -> Vec<EventFile> {
+        let name = self.path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        self.before.iter().cloned().chain([(name, self.written)]).collect()
     }
 }
 

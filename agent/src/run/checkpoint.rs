@@ -11,6 +11,7 @@ use dynamiccl_spec::fnv::Fnv;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use super::board::EventFile;
 use super::error::RunError;
 use super::line::ByTier;
 use super::whole;
@@ -31,6 +32,8 @@ pub struct Saved<S> {
     pub step: u64,
     /// Lines of the metrics.
     pub lines: u64,
+    /// TensorBoard's files, with their bytes.
+    pub events: Vec<EventFile>,
     /// Seconds that the run has taken.
     pub seconds: f64,
     /// Regret by tier when the policy was judged last.
@@ -60,7 +63,9 @@ pub enum CheckpointError {
     #[error("it is no checkpoint: it does not begin with the word of one")]
     Foreign,
     /// Another form.
-    #[error("it is a checkpoint of form {found}, this build knows {VERSION}; use the dynamiccl that wrote it")]
+    #[error(
+        "it is a checkpoint of form {found}, this build knows {VERSION}; use the dynamiccl that wrote it"
+    )]
     Version {
         /// The form that it has.
         found: u32,

@@ -7,7 +7,7 @@ use dynamiccl_env::curriculum::Stage;
 use dynamiccl_policies::network::Weights;
 use serde::Serialize;
 
-use super::board::Board;
+use super::board::{Board, EventFile};
 use super::checkpoint::Saved;
 use super::error::RunError;
 use super::line::{ByTier, Line, Stand, by_tier};
@@ -37,6 +37,8 @@ pub struct Before {
     pub step: u64,
     /// Lines of metrics.
     pub lines: u64,
+    /// TensorBoard's files.
+    pub events: Vec<EventFile>,
     /// Seconds.
     pub seconds: f64,
     /// Regret by tier when the policy was judged last.
@@ -45,8 +47,9 @@ pub struct Before {
 
 impl<S> From<&Saved<S>> for Before {
     fn from(saved: &Saved<S>) -> Self {
-        let Saved { step, lines, seconds, regret, .. } = saved;
-        Before { step: *step, lines: *lines, seconds: *seconds, regret: regret.clone() }
+        let Saved { step, lines, events, seconds, regret, .. } = saved;
+        let (events, regret) = (events.clone(), regret.clone());
+        Before { step: *step, lines: *lines, events, seconds: *seconds, regret }
     }
 }
 
@@ -58,7 +61,7 @@ impl Recorder {
             stages: stages.to_vec(),
             regret: before.regret,
             metrics,
-            board: Board::create(&run.path(BOARD), before.step)?,
+            board: Board::create(&run.path(BOARD), before.step, before.events)?,
             maps: None,
             began: Instant::now(),
             before: (before.seconds, before.step),
@@ -78,7 +81,12 @@ impl Recorder {
     }
 
     /// Writes an event down; the line of it, where it has one.
-    pub fn record(&mut self, run: &Run, training: &Training, event: &Event) -> Result<Option<Line>, RunError> {
+    pub fn record(
+        &mut self,
+        run: &Run,
+        training: &Training,
+        event: &Event,
+    ) -> Result<Option<Line>, RunError> {
         let line = match event {
             Event::Updated(update) => {
                 self.stage = update.stage;
@@ -103,14 +111,14 @@ impl Recorder {
             Event::Done { .. } => return Ok(None),
         };
         self.metrics.add(&line.to_json())?;
-        self.board.flush()?;
         Ok(Some(line))
     }
 
     /// Saves a state, once all that was written before is on the disk.
     pub fn save<S: Serialize>(&mut self, run: &Run, step: u64, snapshot: S) -> Result<(), RunError> {
         let (lines, seconds) = (self.metrics.sync()?, self.seconds());
-        run.save(&Saved { step, lines, seconds, regret: self.regret.clone(), snapshot }).map(drop)
+        let (events, regret) = (self.board.files(), self.regret.clone());
+        run.save(&Saved { step, lines, events, seconds, regret, snapshot }).map(drop)
     }
 
     fn stand(&self, step: u64) -> Stand {

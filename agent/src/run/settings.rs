@@ -87,7 +87,10 @@ impl Settings {
             found
         });
         let value = |found: &[(String, String)], field: &str| {
-            found.iter().find(|(known, _)| known == field).map_or_else(String::new, |(_, value)| value.clone())
+            found
+                .iter()
+                .find(|(known, _)| known == field)
+                .map_or_else(String::new, |(_, value)| value.clone())
         };
         let fields = old.iter().chain(new.iter().filter(|(field, _)| !old.iter().any(|(f, _)| f == field)));
         let change = |field: &String| {

@@ -27,14 +27,23 @@ fn settings() -> Settings {
     }
 }
 
+/// A checkpoint that holds nothing but a state.
+fn saved_as<S>(step: u64, snapshot: S) -> Saved<S> {
+    Saved { step, lines: 0, events: Vec::new(), seconds: 0.0, regret: [].into(), snapshot }
+}
+
 fn saved(step: u64) -> Saved<Vec<f32>> {
     let snapshot = (0..200).map(|at| at as f32 * 0.37 - step as f32).collect();
-    Saved { step, lines: step / 2, seconds: 1.5, regret: [("tier1".to_owned(), 0.1)].into(), snapshot }
+    let events = vec![("events".to_owned(), step)];
+    let regret = [("tier1".to_owned(), 0.1)].into();
+    Saved { step, lines: step / 2, events, seconds: 1.5, regret, snapshot }
 }
 
 fn names(folder: &Path) -> Vec<String> {
-    let mut names: Vec<String> =
-        fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    let mut names: Vec<String> = fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
     names.sort();
     names
 }
@@ -101,7 +110,7 @@ fn every_way_in_which_a_checkpoint_can_be_wrong_has_its_error() {
     let mut other = good.clone();
     other[8] = 2;
     assert!(matches!(wrong(&other), CheckpointError::Version { found: 2 }));
-    let of_words = Saved { step: 5, lines: 2, seconds: 0.0, regret: [].into(), snapshot: "words" };
+    let of_words = saved_as(5, "words");
     assert!(matches!(wrong(&encode(&of_words).unwrap()), CheckpointError::Content(_)));
 }
 
@@ -132,7 +141,7 @@ fn a_write_that_fails_midway_leaves_the_last_checkpoint() {
             Err(serde::ser::Error::custom("no more"))
         }
     }
-    let half = Saved { step: 2, lines: 0, seconds: 0.0, regret: [].into(), snapshot: Half };
+    let half = saved_as(2, Half);
     assert!(matches!(write(dir.path(), &half, 3), Err(RunError::Checkpoint { .. })));
     // A folder where the file should be: the rename fails.
     fs::create_dir(dir.path().join("step-2.ckpt")).unwrap();
@@ -142,13 +151,33 @@ fn a_write_that_fails_midway_leaves_the_last_checkpoint() {
     assert_eq!(newest::<Vec<f32>>(dir.path()).unwrap().0, Some(saved(1)));
 }
 
+#[test]
+fn event_files_are_cut_back_to_what_counts() {
+    let dir = tempfile::tempdir().unwrap();
+    let board = board::Board::create(dir.path(), 0, Vec::new()).unwrap();
+    let files = board.files();
+    let first = dir.path().join(&files[0].0);
+    assert_eq!((files.len(), files[0].1), (1, fs::metadata(&first).unwrap().len()));
+    let whole = fs::read(&first).unwrap();
+    fs::write(&first, [&whole[..], b"what was written after the checkpoint"].concat()).unwrap();
+    fs::write(dir.path().join("events.out.tfevents.9999999999.0007.dynamiccl"), "of a later start").unwrap();
+    let again = board::Board::create(dir.path(), 64, files).unwrap();
+    assert!(fs::read(&first).unwrap() == whole);
+    let kept: Vec<String> = again.files().into_iter().map(|(name, _)| name).collect();
+    assert_eq!(names(dir.path()), kept);
+    assert_eq!(kept.len(), 2);
+}
+
 /// The words in backticks that begin the rows of the tables of a section of `docs/metrics.md`.
 fn documented(section: &str) -> BTreeSet<String> {
     let page = include_str!("../../../docs/metrics.md");
     let (_, rest) = page.split_once(&format!("## {section}\n")).expect("a section of the page");
     let rows = rest.split("\n## ").next().unwrap_or_default().lines();
     let keys = rows.filter_map(|row| row.strip_prefix("| ")?.split(" | ").next());
-    keys.flat_map(|keys| keys.split(", ")).filter_map(|key| key.strip_prefix('`')?.strip_suffix('`')).map(str::to_owned).collect()
+    keys.flat_map(|keys| keys.split(", "))
+        .filter_map(|key| key.strip_prefix('`')?.strip_suffix('`'))
+        .map(str::to_owned)
+        .collect()
 }
 
 mod documented_keys {
@@ -187,7 +216,8 @@ mod documented_keys {
     }
 
     fn report() -> Report {
-        let worst_at = Place { cluster: "a".to_owned(), nodes: 1, collective: Collective::AllReduce, bytes: 1 };
+        let worst_at =
+            Place { cluster: "a".to_owned(), nodes: 1, collective: Collective::AllReduce, bytes: 1 };
         let figures = Figures {
             cells: 1,
             speedup: 1.1,

@@ -41,15 +41,19 @@ pub fn run(args: &EvalArgs, session: &Session) -> Result<Ending> {
     files.write(&report, session.seed)?;
     let verdict = args.fail_below.and_then(|least| Verdict::new(&report, least));
     let failed = verdict.as_ref().is_some_and(|verdict| !verdict.passed);
-    let judged = report.tuners.first().filter(|first| first.kind == Kind::Tuner);
-    let same_call = judged.and_then(|_| SameCalls::new(&report, 0));
-    session.report("eval", &Document { report, same_call, verdict })?;
+    session.report("eval", &document(report, verdict))?;
     Ok(if failed { Ending::No } else { Ending::Done })
 }
 
-/// Judges as `eval` does with these words and this seed; other commands end in it.
-pub fn judge(args: &EvalArgs, seed: u64, session: &Session) -> Result<Report> {
-    Plan::new(args)?.judge(session, seed)
+/// The document of `eval` with these words and this seed; other commands end in it.
+pub fn judge(args: &EvalArgs, seed: u64, session: &Session) -> Result<Document> {
+    Ok(document(Plan::new(args)?.judge(session, seed)?, None))
+}
+
+fn document(report: Report, verdict: Option<Verdict>) -> Document {
+    let judged = report.tuners.first().filter(|first| first.kind == Kind::Tuner);
+    let same_call = judged.and_then(|_| SameCalls::new(&report, 0));
+    Document { report, same_call, verdict }
 }
 
 /// Who is judged, and on what.

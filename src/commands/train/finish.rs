@@ -1,14 +1,16 @@
 //! After the last step: the best policy is written, judged as `eval` does it, and written again with what it
 //! reached.
 
-use anyhow::{Context, Result, ensure};
+use std::ffi::OsString;
+
+use anyhow::{Context, Result, bail};
+use clap::Parser;
 use dynamiccl_agent::run::{EVAL, POLICY, policy};
-use dynamiccl_env::evaluate::Report;
 
 use super::Job;
 use super::report::Closing;
-use crate::args::{ConstantsArgs, EvalArgs, TrainArgs};
-use crate::commands::eval;
+use crate::args::{Args, Command, TrainArgs};
+use crate::commands::eval::{self, Document};
 use crate::session::{Session, USUAL_SEED};
 
 /// Ends a run.
@@ -21,39 +23,30 @@ pub fn finish(job: &mut Job, args: &TrainArgs, session: &Session) -> Result<()> 
     let path = job.run.path(POLICY);
     let about = |results| policy::about(job.run.settings(), steps_of_best, results);
     policy::write(&path, weights.clone(), about(Vec::new()))?;
-    let report = judge(job, args, session)?;
-    policy::write(&path, weights, about(policy::results(&report)))?;
-    let seed = job.run.settings().seed;
-    let document = session.output.document("eval", USUAL_SEED, &eval::Document { report: report.clone(), same_call: None, verdict: None })?;
+    let judged = judge(job, args, session)?;
+    policy::write(&path, weights, about(policy::results(&judged.report)))?;
+    let document = session.output.document("eval", USUAL_SEED, &judged)?;
     job.run.write(EVAL, document.as_bytes())?;
-    let closing = Closing::new(job, steps, sps, report);
-    session.output.report("train", seed, &closing)
+    session.output.report("train", job.run.settings().seed, &Closing::new(job, steps, sps, judged))
 }
 
-/// Judges the policy on the tiers of the curriculum, with the words that `eval` has where nobody says.
-fn judge(job: &Job, args: &TrainArgs, session: &Session) -> Result<Report> {
+/// Judges the policy on the tiers of the curriculum, with what `eval` does where nobody says.
+fn judge(job: &Job, args: &TrainArgs, session: &Session) -> Result<Document> {
     let mut tiers: Vec<u8> =
         job.training.stages().iter().flat_map(|stage| stage.file.tiers.iter().copied()).collect();
     tiers.sort_unstable();
     tiers.dedup();
-    let words = EvalArgs {
-        policy: Some(job.run.path(POLICY)),
-        against: args.against.clone(),
-        tiers,
-        clusters: args.eval_clusters.clone(),
-        nodes: Vec::new(),
-        workload: "cells".to_owned(),
-        worlds: args.eval_worlds,
-        seeds: args.eval_seeds,
-        csv: None,
-        markdown: None,
-        html: None,
-        fail_below: None,
-        hide: Vec::new(),
-        proof: None,
-        constants: ConstantsArgs { constants: "full".to_owned() },
-    };
-    let report = eval::judge(&words, USUAL_SEED, session).context("judging the policy")?;
-    ensure!(!report.tuners.is_empty(), "nobody was judged");
-    Ok(report)
+    let tiers: Vec<String> = tiers.iter().map(u8::to_string).collect();
+    let mut words =
+        vec!["dynamiccl".into(), "eval".into(), "--policy".into(), OsString::from(job.run.path(POLICY))];
+    let mut say = |flag: &str, value: String| words.extend([flag.into(), value.into()]);
+    say("--against", args.against.join(","));
+    say("--tiers", tiers.join(","));
+    say("--worlds", args.eval_worlds.to_string());
+    say("--seeds", args.eval_seeds.to_string());
+    if !args.eval_clusters.is_empty() {
+        say("--clusters", args.eval_clusters.join(","));
+    }
+    let Command::Eval(words) = Args::try_parse_from(words)?.command else { bail!("eval is a command") };
+    eval::judge(&words, USUAL_SEED, session).context("judging the policy")
 }

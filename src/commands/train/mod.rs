@@ -42,7 +42,9 @@ impl Job {
         let settings = self.run.settings();
         let (folder, from) = (self.run.folder().display(), self.training.steps());
         let from = if from == 0 { String::new() } else { format!(", from step {from}") };
-        session.output.note(format_args!("{}, seed {}, run {folder}{from}", settings.curriculum, settings.seed));
+        session
+            .output
+            .note(format_args!("{}, seed {}, run {folder}{from}", settings.curriculum, settings.seed));
     }
 
     /// Trains until the curriculum is through, the steps are done, or somebody wants it to stop.

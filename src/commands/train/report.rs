@@ -3,7 +3,7 @@
 use std::fmt;
 
 use dynamiccl_agent::run::POLICY;
-use dynamiccl_env::evaluate::{Report, TierReport};
+use dynamiccl_env::evaluate::TierReport;
 use serde::Serialize;
 
 use super::Job;
@@ -32,8 +32,8 @@ struct Judged {
 
 impl Closing {
     /// What there is to say about a run that is done.
-    pub fn new(job: &Job, steps: u64, sps: f64, report: Report) -> Self {
-        let tiers = report.tuners.first().map_or_else(Vec::new, |policy| policy.tiers.clone());
+    pub fn new(job: &Job, steps: u64, sps: f64, document: eval::Document) -> Self {
+        let tiers = document.report.tuners.first().map_or_else(Vec::new, |policy| policy.tiers.clone());
         Closing {
             done: true,
             run: name(job.run.folder()),
@@ -41,7 +41,7 @@ impl Closing {
             seconds: job.recorder.seconds(),
             steps,
             sps,
-            eval: Judged { tiers, document: eval::Document { report, same_call: None, verdict: None } },
+            eval: Judged { tiers, document },
         }
     }
 }

@@ -38,8 +38,9 @@ fn read(file: &Path) -> Result<Config> {
 
 fn set(config: &Config, word: &str) -> Result<Config> {
     let (key, value) = word.split_once('=').context("write it like loss.entropy=[0.1,0.01]")?;
-    let mut line: Table = toml::from_str(&format!("value = {value}"))
-        .map_err(|_| anyhow!("\"{value}\" is no value; write it like 3, 0.1, true, [0.1,0.01] or [\"log2_bytes\"]"))?;
+    let mut line: Table = toml::from_str(&format!("value = {value}")).map_err(|_| {
+        anyhow!("\"{value}\" is no value; write it like 3, 0.1, true, [0.1,0.01] or [\"log2_bytes\"]")
+    })?;
     let value = line.remove("value").filter(|_| line.is_empty()).context("give one value")?;
     let mut table = Table::try_from(config).context("the settings are a table")?;
     *place(&mut table, key.trim())? = value;
@@ -49,7 +50,10 @@ fn set(config: &Config, word: &str) -> Result<Config> {
 /// Where the value of a key like `loss.entropy` is.
 fn place<'a>(table: &'a mut Table, key: &str) -> Result<&'a mut Value> {
     let known = keys("", table);
-    ensure!(known.iter().any(|known| known == key), UnknownWord { kind: "setting", value: key.to_owned(), known });
+    ensure!(
+        known.iter().any(|known| known == key),
+        UnknownWord { kind: "setting", value: key.to_owned(), known }
+    );
     let mut parts = key.split('.');
     let first = parts.next().and_then(|part| table.get_mut(part));
     parts.fold(first, |value, part| value?.as_table_mut()?.get_mut(part)).context("no such setting")
@@ -104,7 +108,10 @@ mod tests {
         let config = set(&config, "optimiser.epochs=7").unwrap();
         assert_eq!((config.optimiser.epochs, config.loss.entropy), (7, [0.1, 0.01]));
         assert_eq!(set(&config, "loss.policy=2").unwrap().loss.policy, 2.0);
-        assert_eq!(set(&config, "without.features=[\"log2_bytes\"]").unwrap().without.features, ["log2_bytes"]);
+        assert_eq!(
+            set(&config, "without.features=[\"log2_bytes\"]").unwrap().without.features,
+            ["log2_bytes"]
+        );
     }
 
     #[test]
