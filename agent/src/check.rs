@@ -125,7 +125,10 @@ mod tests {
             change(&mut config);
             config.check().unwrap_err().to_string()
         };
-        assert_eq!(refused(|c| c.network.memory = 12), "network.memory is 12; give a multiple of 8 up to 1024");
+        assert_eq!(
+            refused(|c| c.network.memory = 12),
+            "network.memory is 12; give a multiple of 8 up to 1024"
+        );
         assert_eq!(refused(|c| c.rollout.steps = 0), "rollout.steps is 0; give 1 to 4096");
         assert_eq!(refused(|c| c.loss.clip[1] = -0.1), "loss.clip is [0.2, -0.1]; give numbers above 0");
         assert_eq!(refused(|c| c.rollout.held = f32::NAN), "rollout.held is NaN; give a number from 0 to 1");

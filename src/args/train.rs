@@ -60,7 +60,8 @@ pub struct TrainArgs {
     /// Tuners beside which the policy is judged at the end, as for eval
     #[arg(long, value_name = "NAMES", value_delimiter = ',', default_value = "nccl,oracle,bayes")]
     pub against: Vec<String>,
-    /// Clusters of that judgement, separated by commas, as for eval [default: all that come with the program]
+    /// Clusters of that judgement, separated by commas, as for eval [default: those of the
+    /// curriculum, and those that no curriculum contains]
     #[arg(long, value_name = "NAMES|FILES", value_delimiter = ',')]
     pub eval_clusters: Vec<String>,
     /// Worlds of each seed of that judgement

@@ -6,6 +6,7 @@ use std::ffi::OsString;
 use anyhow::{Context, Result, bail};
 use clap::Parser;
 use dynamiccl_agent::run::{EVAL, POLICY, policy};
+use dynamiccl_env::evaluate::HELD_OUT;
 
 use super::Job;
 use super::report::Closing;
@@ -44,9 +45,17 @@ fn judge(job: &Job, args: &TrainArgs, session: &Session) -> Result<Document> {
     say("--tiers", tiers.join(","));
     say("--worlds", args.eval_worlds.to_string());
     say("--seeds", args.eval_seeds.to_string());
-    if !args.eval_clusters.is_empty() {
-        say("--clusters", args.eval_clusters.join(","));
-    }
+    say("--clusters", clusters(job, args).join(","));
     let Command::Eval(words) = Args::try_parse_from(words)?.command else { bail!("eval is a command") };
     eval::judge(&words, USUAL_SEED, session).context("judging the policy")
+}
+
+/// The clusters of the judgement: those of the curriculum, and those that no curriculum contains.
+fn clusters(job: &Job, args: &TrainArgs) -> Vec<String> {
+    if !args.eval_clusters.is_empty() {
+        return args.eval_clusters.clone();
+    }
+    let machines = job.training.stages().iter().flat_map(|stage| &stage.file.clusters);
+    let learned = machines.map(|machines| machines.name.clone());
+    learned.chain(HELD_OUT.map(str::to_owned)).collect()
 }
