@@ -193,7 +193,7 @@ impl Default for OptimiserConfig {
             rate: [2e-3, 1e-4],
             epochs: 2,
             minibatches: 4,
-            shards: 2,
+            shards: 4,
             longest: 0.5,
             divergence: 0.03,
         }
