@@ -41,7 +41,13 @@ const READ: f32 = 3.0;
 const SHUT: f32 = 4.0;
 
 /// Puts parameters at the start.
-pub fn start(params: &mut Params, contexts: &Scaling, histories: &Scaling, table: bool, rng: &mut ChaCha8Rng) {
+pub fn start(
+    params: &mut Params,
+    contexts: &Scaling,
+    histories: &Scaling,
+    table: bool,
+    rng: &mut ChaCha8Rng,
+) {
     let layout = params.layout().clone();
     for tensor in layout.tensors() {
         at_random(tensor, params.tensor_mut(tensor.name), rng);
@@ -49,7 +55,11 @@ pub fn start(params: &mut Params, contexts: &Scaling, histories: &Scaling, table
     let pairs: Vec<usize> = (0..PAIRS).filter(|&pair| Pair::from_index(pair).is_some_and(exists)).collect();
     let shape = layout.shape;
     let readers = BANDS * Protocol::ALL.len();
-    if table && shape.embedding >= EDGES.len() && shape.memory >= pairs.len() * BANDS && shape.expert >= readers {
+    if table
+        && shape.embedding >= EDGES.len()
+        && shape.memory >= pairs.len() * BANDS
+        && shape.expert >= readers
+    {
         tell_sizes(params, contexts);
         for (at, &pair) in pairs.iter().enumerate() {
             (0..BANDS).for_each(|band| write(params, histories, at * BANDS + band, pair, band));
@@ -76,7 +86,11 @@ fn at_random(tensor: &Tensor, values: &mut [f32], rng: &mut ChaCha8Rng) {
             let cells = values.len() / 4;
             values[cells..2 * cells].fill(OPEN);
         }
-        "embed.weight" | "lstm.weight" | "expert.weight" | "resource.weight" | "critic.first.weight"
+        "embed.weight"
+        | "lstm.weight"
+        | "expert.weight"
+        | "resource.weight"
+        | "critic.first.weight"
         | "critic.second.weight" => values.iter_mut().for_each(|x| *x = scale * normal(rng)),
         // Another resource layer for each pair.
         "resource.pair" | "resource.path" => values.iter_mut().for_each(|x| *x = 0.3 * normal(rng)),
@@ -144,7 +158,8 @@ fn clear(params: &mut Params, rows: usize, columns: usize, column: usize) {
 fn add_history(params: &mut Params, histories: &Scaling, feature: usize, column: usize, weight: f32) {
     let shape = params.layout().shape;
     let (mean, scale) = histories[feature];
-    params.tensor_mut("lstm.weight")[(shape.embedding + feature) * 4 * shape.memory + column] = weight / scale;
+    params.tensor_mut("lstm.weight")[(shape.embedding + feature) * 4 * shape.memory + column] =
+        weight / scale;
     params.tensor_mut("lstm.bias")[column] += weight * mean;
 }
 
@@ -157,7 +172,8 @@ fn read(params: &mut Params, pairs: &[usize]) {
         for band in 0..BANDS {
             for protocol in 0..Protocol::ALL.len() {
                 let unit = band * Protocol::ALL.len() + protocol;
-                let weight = &mut params.tensor_mut("expert.weight")[expert * inputs * width..][..inputs * width];
+                let weight =
+                    &mut params.tensor_mut("expert.weight")[expert * inputs * width..][..inputs * width];
                 weight[unit..].iter_mut().step_by(width).for_each(|x| *x = 0.0);
                 for (at, &pair) in pairs.iter().enumerate() {
                     if Pair::from_index(pair).is_some_and(|pair| pair.protocol as usize == protocol) {

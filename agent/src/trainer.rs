@@ -136,15 +136,27 @@ impl<E: Trainable> Trainer<E> {
         let layout = Arc::clone(makings.learner.layout());
         let Makings { config, learner, threads } = makings;
         let ablation = ablation(&config, &layout)?;
-        let wrong = || EnvError::Backend("the saved agent has another shape than its configuration".to_owned());
+        let wrong =
+            || EnvError::Backend("the saved agent has another shape than its configuration".to_owned());
         let params = Params::from_values(layout, saved.params).ok_or_else(wrong)?;
         let network = Network::new(&params.folded(&saved.contexts, &saved.histories));
         let collector = Collector::restore(make, &saved.seats, &network, config.rollout(), threads)?;
         let Saved { adam, contexts, histories, returns, random, steps, updates, .. } = saved;
         let random = Random::new(random);
         Ok(Trainer {
-            config, ablation, learner, threads, params, adam, contexts, histories, returns, random, collector,
-            steps, updates,
+            config,
+            ablation,
+            learner,
+            threads,
+            params,
+            adam,
+            contexts,
+            histories,
+            returns,
+            random,
+            collector,
+            steps,
+            updates,
         })
     }
 
@@ -254,13 +266,15 @@ impl<E: Trainable> Trainer<E> {
         let mut learned = Learned::default();
         'epochs: for epoch in 0..config.optimiser.epochs {
             let mut losses = Losses::default();
-            let batches = minibatch::shuffled(rollout.environments, config.optimiser.minibatches, &mut self.random);
+            let batches =
+                minibatch::shuffled(rollout.environments, config.optimiser.minibatches, &mut self.random);
             for environments in &batches {
                 let batch = Minibatch::new(rollout, judged, environments, [&contexts, &histories]);
-                let mut sum = batch.gradient(&self.learner, &self.params, &coefficients, config, self.threads);
+                let mut sum =
+                    batch.gradient(&self.learner, &self.params, &coefficients, config, self.threads);
                 self.ablation.gradient(self.params.layout(), &mut sum.gradient);
-                let diverged = config.optimiser.divergence > 0.0
-                    && sum.losses.divergence > config.optimiser.divergence;
+                let diverged =
+                    config.optimiser.divergence > 0.0 && sum.losses.divergence > config.optimiser.divergence;
                 losses.add(&sum.losses, 1.0 / batches.len() as f32);
                 if diverged {
                     learned.losses = sum.losses;
@@ -294,7 +308,8 @@ fn usual<E: Trainable>(
     threads: usize,
 ) -> Result<[Normaliser; 2], EnvError> {
     let network = Network::new(&Weights::untrained(layout.shape));
-    let look = RolloutConfig { environments: 512, steps: 24, hindsight: 0.0, held: 1.0, ..RolloutConfig::default() };
+    let look =
+        RolloutConfig { environments: 512, steps: 24, hindsight: 0.0, held: 1.0, ..RolloutConfig::default() };
     let mut collector = Collector::new(make, !seed, &network, look, threads)?;
     let rollout = collector.collect(&network)?.rollout;
     let [mut contexts, mut histories] = [CONTEXT_WIDTH, HISTORY_WIDTH].map(Normaliser::new);
@@ -306,7 +321,9 @@ fn usual<E: Trainable>(
 
 fn ablation(config: &Config, layout: &Layout) -> Result<Ablation, EnvError> {
     let unknown = |name| {
-        EnvError::Backend(format!("without.features: no feature of a context is called {name}; docs/state.md lists them"))
+        EnvError::Backend(format!(
+            "without.features: no feature of a context is called {name}; docs/state.md lists them"
+        ))
     };
     Ablation::new(&config.without, layout).map_err(unknown)
 }

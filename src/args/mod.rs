@@ -178,11 +178,18 @@ mod tests {
     fn every_example_can_be_typed() {
         let mut command = Args::command();
         assert_commands_parse("dynamiccl ", &command.render_long_help().to_string());
-        for name in
-            [
-            "simulate", "validate", "calibrate", "tune", "decide", "check-env", "train", "eval", "inspect", "export",
-        ]
-        {
+        for name in [
+            "simulate",
+            "validate",
+            "calibrate",
+            "tune",
+            "decide",
+            "check-env",
+            "train",
+            "eval",
+            "inspect",
+            "export",
+        ] {
             let help = command.find_subcommand_mut(name).expect(name).render_long_help();
             assert_commands_parse("dynamiccl ", &help.to_string());
         }

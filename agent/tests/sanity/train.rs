@@ -28,8 +28,7 @@ pub fn config() -> Config {
             expert: 24,
             resource: 16,
             critic: 32,
-            // As long as the episodes of these tasks: a memory made for longer ones learns later.
-            horizon: 7.0,
+            table: false,
         },
         rollout: RolloutConfig {
             environments: 32,
@@ -54,7 +53,8 @@ pub fn config() -> Config {
 
 /// An agent that has not learned anything.
 pub fn beginner<R: Rules>(rules: &R, config: &Config, threads: usize) -> Trainer<Task<R>> {
-    Trainer::new(makings(config, threads), 11, || Task::new(rules.clone())).expect("a task that begins")
+    let make = || Task::new(rules.clone());
+    Trainer::new(makings(config, threads), 11, make, make).expect("a task that begins")
 }
 
 /// What agents are made of.

@@ -23,11 +23,12 @@ use crate::learn::{Coefficients, Counts, Part};
 use crate::normal::Normaliser;
 use crate::params::{Layout, Params};
 use crate::rollout::{Rollout, Source, Truth};
+use crate::start::start;
 
 pub const PRIVILEGED: usize = 5;
 /// A small network; every width is another.
 pub const SMALL: NetworkConfig =
-    NetworkConfig { embedding: 16, memory: 24, expert: 40, resource: 8, critic: 12 };
+    NetworkConfig { embedding: 16, memory: 24, expert: 40, resource: 8, critic: 12, table: false };
 
 pub struct Made {
     pub params: Params,
@@ -46,7 +47,9 @@ impl Made {
     pub fn new(network: NetworkConfig, environments: usize, steps: usize, seed: u64) -> Self {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         let layout = Arc::new(Layout::new(&network, PRIVILEGED));
-        let mut params = Params::new(layout, &mut rng);
+        let mut params = Params::new(layout);
+        let unscaled = |width| Normaliser::new(width).scaling();
+        start(&mut params, &unscaled(CONTEXT_WIDTH), &unscaled(HISTORY_WIDTH), false, &mut rng);
         params.values_mut().iter_mut().for_each(|x| *x += uniform(&mut rng, -0.3, 0.3));
         let rollout = rollout(network.shape(), environments, steps, &mut rng);
         let mut normalisers = [Normaliser::new(CONTEXT_WIDTH), Normaliser::new(HISTORY_WIDTH)];
@@ -215,7 +218,9 @@ fn add_call(made: &mut Rollout, row: usize, rng: &mut ChaCha8Rng) {
         let gains = PAIRS * Head::Channels.size() * Head::Chunk.size();
         let gain =
             |rng: &mut ChaCha8Rng| if rng.random::<f32>() < 0.1 { f32::NAN } else { uniform(rng, -1.5, 0.7) };
-        made.truths.push(Truth { row, gains: (0..gains).map(|_| gain(rng)).collect() });
+        let gains = (0..gains).map(|_| gain(rng)).collect();
+        let ln_times = (0..PAIRS).map(|_| gain(rng)).collect();
+        made.truths.push(Truth { row, gains, ln_times });
     }
 }
 
