@@ -8,6 +8,7 @@
 
 pub mod ablate;
 pub mod adam;
+pub mod average;
 pub mod check;
 pub mod config;
 pub mod critic;

@@ -19,6 +19,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::ablate::Ablation;
 use crate::adam::Adam;
+use crate::average::Average;
 use crate::config::{Config, RolloutConfig};
 use crate::critic::Values;
 use crate::gae::{self, Horizon};
@@ -40,6 +41,7 @@ pub struct Trainer<E: Trainable> {
     learner: Learner,
     threads: usize,
     params: Params,
+    average: Average,
     adam: Adam,
     contexts: Normaliser,
     histories: Normaliser,
@@ -54,6 +56,7 @@ pub struct Trainer<E: Trainable> {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Saved<P> {
     params: Vec<f32>,
+    average: Average,
     adam: Adam,
     contexts: Normaliser,
     histories: Normaliser,
@@ -116,6 +119,7 @@ impl<E: Trainable> Trainer<E> {
         let collector = Collector::new(make, seed, &network, rollout, threads)?;
         Ok(Trainer {
             adam: Adam::new(layout.len()),
+            average: Average::new(params.values()),
             returns: Returns::default(),
             random: Random::of(seed, 1),
             steps: 0,
@@ -141,7 +145,7 @@ impl<E: Trainable> Trainer<E> {
         let params = Params::from_values(layout, saved.params).ok_or_else(wrong)?;
         let network = Network::new(&params.folded(&saved.contexts, &saved.histories));
         let collector = Collector::restore(make, &saved.seats, &network, config.rollout(), threads)?;
-        let Saved { adam, contexts, histories, returns, random, steps, updates, .. } = saved;
+        let Saved { average, adam, contexts, histories, returns, random, steps, updates, .. } = saved;
         let random = Random::new(random);
         Ok(Trainer {
             config,
@@ -149,6 +153,7 @@ impl<E: Trainable> Trainer<E> {
             learner,
             threads,
             params,
+            average,
             adam,
             contexts,
             histories,
@@ -164,6 +169,7 @@ impl<E: Trainable> Trainer<E> {
     pub fn save(&self) -> Saved<E::Place> {
         Saved {
             params: self.params.values().to_vec(),
+            average: self.average.clone(),
             adam: self.adam.clone(),
             contexts: self.contexts.clone(),
             histories: self.histories.clone(),
@@ -177,7 +183,7 @@ impl<E: Trainable> Trainer<E> {
 
     /// Goes on in other environments; what was learned stays.
     pub fn enter(&mut self, seed: u64, make: impl Fn() -> E) -> Result<(), EnvError> {
-        let network = Network::new(&self.weights());
+        let network = self.network();
         self.collector = Collector::new(make, seed, &network, self.config.rollout(), self.threads)?;
         Ok(())
     }
@@ -192,15 +198,21 @@ impl<E: Trainable> Trainer<E> {
         &self.params
     }
 
-    /// The policy as it is now.
+    /// The policy to be judged and left behind: of the mean of the last parameters.
     pub fn weights(&self) -> Weights {
-        self.params.folded(&self.contexts, &self.histories)
+        let mean = Params::from_values(Arc::clone(self.params.layout()), self.average.values().to_vec());
+        mean.expect("as many as there are").folded(&self.contexts, &self.histories)
+    }
+
+    /// The network that acts.
+    fn network(&self) -> Network {
+        Network::new(&self.params.folded(&self.contexts, &self.histories))
     }
 
     /// Gathers a rollout and learns from it.
     pub fn update(&mut self, at: At) -> Result<Update, EnvError> {
         let began = Instant::now();
-        let Collected { rollout, tally } = self.collector.collect(&Network::new(&self.weights()))?;
+        let Collected { rollout, tally } = self.collector.collect(&self.network())?;
         let gathered = began.elapsed().as_secs_f64();
         let judged = self.judge(&rollout);
         let rate = linear(self.config.optimiser.rate, at.share);
@@ -283,6 +295,7 @@ impl<E: Trainable> Trainer<E> {
                 let length = crate::adam::clip(&mut sum.gradient, config.optimiser.longest);
                 learned.gradient = learned.gradient.max(length);
                 self.adam.step(self.params.values_mut(), &sum.gradient, rate);
+                self.average.take_in(self.params.values());
             }
             learned.epochs = epoch + 1;
             learned.losses = losses;

@@ -11,7 +11,7 @@ use super::shared::ConstantsArgs;
 #[command(after_long_help = concat!("\
 EXAMPLES
     dynamiccl eval
-    dynamiccl eval --policy none --against nccl,oracle,coordinate --tiers 2 --clusters dgx_a100,dgx_h100
+    dynamiccl eval --policy none --against nccl,coordinate --tiers 2 --clusters dgx_a100,dgx_h100
     dynamiccl eval --policy mine.safetensors --csv cells.csv --markdown result.md --html result.html
     dynamiccl eval --policy mine.safetensors --against nccl --fail-below 1.02
     dynamiccl eval --policy mine.safetensors --proof tiers

@@ -48,6 +48,9 @@ pub struct ExportArgs {
     /// Write what the policy has reached into it: the first tuner of this document of eval --json
     #[arg(long, value_name = "FILE")]
     pub results: Option<PathBuf>,
+    /// Write the seeds of the runs among which the policy was chosen into it
+    #[arg(long, value_name = "SEEDS", value_delimiter = ',')]
+    pub among: Vec<u64>,
     /// The machine: of the table, of a recording that names none, and of --calibrate-guard where it is for one.
     #[command(flatten)]
     pub machine: MachineArgs,

@@ -67,6 +67,6 @@ fn add_call(rollout: &mut Rollout, row: usize, rng: &mut ChaCha8Rng) {
     if row.is_multiple_of(8) {
         let mut drawn = |count: usize| (0..count).map(|_| rng.random::<f32>() - 0.5).collect();
         let gains = drawn(CHOICES);
-        rollout.truths.push(Truth { row, gains, ln_times: drawn(Head::Pair.size()) });
+        rollout.truths.push(Truth { row, gains });
     }
 }

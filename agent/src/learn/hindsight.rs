@@ -11,13 +11,10 @@ use dynamiccl_spec::ids::PAIRS;
 use super::chosen::{Chosen, forbid};
 use super::heads::Said;
 use super::leaves::{Leaves, matrix};
-use super::losses::SPREADS;
 use crate::rollout::Rollout;
 
 const CHANNELS: usize = Head::Channels.size();
 const CHUNKS: usize = Head::Chunk.size();
-/// ln of the largest factor between a time and NCCL's prediction.
-const FARTHEST: f32 = 8.0;
 /// The least that a choice is worth.
 const WORST: f32 = -10.0;
 /// What NCCL's own choice is worth. Measured from there numbers stay small, and no gradient changes.
@@ -36,10 +33,6 @@ pub(super) struct Worth {
     channels: Tensor<2>,
     chunks: Tensor<3>,
     worth: Tensor<3>,
-    /// Where the pair's mean and ln spread lie among the estimates.
-    estimates: [Tensor<1, Int>; 2],
-    /// ln(time ÷ NCCL's prediction) of the best choice of the pair, and how much that counts.
-    times: [Tensor<1>; 2],
 }
 
 impl Worth {
@@ -49,30 +42,21 @@ impl Worth {
         chosen.calls.iter().enumerate().for_each(|(at, call)| place[call.row] = Some(at));
         let (mut calls, mut rows, mut pairs) = (0, Vec::new(), Vec::new());
         let (mut channels, mut chunks, mut worth) = (Vec::new(), Vec::new(), Vec::new());
-        let (mut times, mut weights) = (Vec::new(), Vec::new());
         for truth in &rollout.truths {
             let Some(at) = place[truth.row] else { continue };
             let mask = rollout.masks[truth.row];
             calls += 1;
-            let known = truth.ln_times.iter().filter(|time| !time.is_nan()).count().max(1);
             for pair in (0..PAIRS).filter(|pair| mask[Head::Pair as usize] >> pair & 1 == 1) {
                 rows.push(at as i32);
                 pairs.push(pair as i32);
                 forbid(mask[Head::Channels as usize], CHANNELS, &mut channels);
                 forbid(mask[Head::Chunk as usize], CHUNKS, &mut chunks);
                 let gains = &truth.gains[pair * CHANNELS * CHUNKS..][..CHANNELS * CHUNKS];
-                let time = truth.ln_times[pair];
-                times.push(if time.is_nan() { 0.0 } else { time.clamp(-FARTHEST, FARTHEST) });
-                weights.push(if time.is_nan() { 0.0 } else { 1.0 / known as f32 });
                 worth.extend(gains.iter().map(|&gain| worth_of(gain) - OWN));
             }
         }
         let count = rows.len();
         let places = rows.iter().zip(&pairs).map(|(row, pair)| row * PAIRS as i32 + pair).collect();
-        let estimates = [0, PAIRS as i32].map(|first| {
-            rows.iter().zip(&pairs).map(|(row, pair)| row * 2 * PAIRS as i32 + first + pair).collect()
-        });
-        let vector = |of: Vec<f32>| Tensor::from_data(TensorData::new(of, [count]), device);
         let indices = |of: Vec<i32>| Tensor::from_data(TensorData::new(of, [count]), device);
         (count > 0).then(|| Worth {
             calls,
@@ -81,22 +65,8 @@ impl Worth {
             places: indices(places),
             channels: matrix(channels, [count, CHANNELS], device),
             chunks: matrix(chunks, [count, CHUNKS], device).reshape([count, 1, CHUNKS]),
-            estimates: estimates.map(indices),
-            times: [vector(times), vector(weights)],
             worth: matrix(worth, [count, CHANNELS * CHUNKS], device).reshape([count, CHANNELS, CHUNKS]),
         })
-    }
-
-    /// How far the means of all pairs are from the truth, in spreads; summed over calls. The spreads are not
-    /// moved by it: luck is not in these times.
-    pub fn surprise(&self, said: &Said) -> Tensor<1> {
-        let [calls, width] = said.estimates.dims();
-        let all = said.estimates.clone().reshape([calls * width]);
-        let [mean, ln_spread] = self.estimates.clone().map(|places| all.clone().select(0, places));
-        let [times, weights] = self.times.clone();
-        let ln_spread = ln_spread.detach().clamp(SPREADS[0], SPREADS[1]);
-        let off = (times - mean) * ln_spread.neg().exp();
-        (off.square() * weights).sum() * 0.5
     }
 
     /// −Σ probability × worth over all choices, summed over calls.

@@ -11,7 +11,7 @@ use super::leaves::numbers;
 use super::{Coefficients, Losses};
 
 /// ln of the narrowest and the widest spread that is believed.
-pub(super) const SPREADS: [f32; 2] = [-5.0, 3.0];
+const SPREADS: [f32; 2] = [-5.0, 3.0];
 /// ln of the largest factor by which a probability is taken to have moved.
 const FARTHEST: f32 = 20.0;
 /// What every −ln likelihood of a normal distribution has in common.
@@ -70,9 +70,8 @@ impl Figures {
     }
 
     /// The expected worth over all choices.
-    pub fn add_hindsight(&mut self, loss: Tensor<1>, surprise: Tensor<1>, weight: f32) {
+    pub fn add_hindsight(&mut self, loss: Tensor<1>, weight: f32) {
         self.0[2 + HEADS] = loss * weight;
-        self.0[3 + HEADS] = self.0[3 + HEADS].clone() + surprise * weight;
     }
 
     /// The likelihoods of times and gains.

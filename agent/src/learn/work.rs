@@ -103,8 +103,7 @@ impl<'a> Work<'a> {
             figures.add_policy(&said, &targets, self.coefficients.clip);
             figures.add_estimates(&said, &targets);
             if let Some(worth) = Worth::new(part.rollout, &self.chosen, device) {
-                let (loss, surprise) = (worth.loss(leaves, &said), worth.surprise(&said));
-                figures.add_hindsight(loss, surprise, 1.0 / part.counts.truths);
+                figures.add_hindsight(worth.loss(leaves, &said), 1.0 / part.counts.truths);
             }
         }
         figures.weighted(self.coefficients, device)

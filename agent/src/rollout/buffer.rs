@@ -89,8 +89,6 @@ pub struct Truth {
     /// ln(NCCL's own true time ÷ the choice's) for pair × channels × chunk, with the threads of the job and
     /// the path that was chosen; NaN where it cannot run.
     pub gains: Box<[f32]>,
-    /// ln(true time ÷ NCCL's prediction) of the best choice of every pair; NaN where it cannot run.
-    pub ln_times: Box<[f32]>,
 }
 
 impl Rollout {

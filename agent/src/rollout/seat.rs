@@ -11,7 +11,6 @@ use dynamiccl_policies::network::{JobSum, Memory, Network, Scratch};
 use dynamiccl_policies::random::Random;
 use dynamiccl_spec::action::HEADS;
 use dynamiccl_spec::features::{CALL_WIDTH, CONTEXT_WIDTH, JOB_WIDTH};
-use dynamiccl_spec::ids::PAIRS;
 use dynamiccl_spec::{Choice, Mask};
 use serde::{Deserialize, Serialize};
 
@@ -264,9 +263,9 @@ impl<E: Trainable> Seat<E> {
     ) -> Result<(), EnvError> {
         let row = into.rewards.len();
         if self.seen.decides && self.random.uniform() < f64::from(config.hindsight) {
-            let [mut gains, mut ln_times] = [CHOICES, PAIRS].map(|width| vec![0.0; width].into_boxed_slice());
-            if self.env.gains(&Choice(action.choice), &mut gains, &mut ln_times) {
-                into.truths.push(Truth { row, gains, ln_times });
+            let mut gains = vec![0.0; CHOICES].into_boxed_slice();
+            if self.env.gains(&Choice(action.choice), &mut gains) {
+                into.truths.push(Truth { row, gains });
             }
         }
         self.before.copy_from_slice(&self.seen.context);

@@ -20,8 +20,8 @@ pub trait Trainable: Env {
     fn rejoin(&mut self, place: &Self::Place, into: &mut Observation) -> Result<Self::Info, EnvError>;
 
     /// ln(NCCL's own true time ÷ that of every choice) of the call that is observed now, with path and threads
-    /// as chosen, and ln(true time ÷ NCCL's prediction) of the best of every pair; whether it is known.
-    fn gains(&self, _chosen: &Choice, _into: &mut [f32], _ln_times: &mut [f32]) -> bool {
+    /// as chosen; whether it is known.
+    fn gains(&self, _chosen: &Choice, _into: &mut [f32]) -> bool {
         false
     }
 
@@ -54,8 +54,8 @@ impl Trainable for SimEnv {
         SimEnv::rejoin(self, place, into)
     }
 
-    fn gains(&self, chosen: &Choice, into: &mut [f32], ln_times: &mut [f32]) -> bool {
-        SimEnv::gains(self, chosen, into, ln_times)
+    fn gains(&self, chosen: &Choice, into: &mut [f32]) -> bool {
+        SimEnv::gains(self, chosen, into)
     }
 
     fn outcome(info: &SimInfo) -> Outcome {

@@ -156,11 +156,10 @@ impl SimEnv {
     }
 
     /// ln(NCCL's own true time ÷ that of every choice) for pair × channels × chunk of the call that is observed
-    /// now, with path and threads as chosen, and ln(true time ÷ NCCL's prediction) of the best of every pair: not
-    /// a number where a choice cannot run. Whether there is anything to choose at all. Costly: for training in
-    /// hindsight and on request only.
-    pub fn gains(&self, chosen: &Choice, into: &mut [f32], ln_times: &mut [f32]) -> bool {
-        self.episode.as_ref().is_some_and(|episode| episode.gains(chosen, into, ln_times))
+    /// now, with path and threads as chosen: not a number where a choice cannot run. Whether there is
+    /// anything to choose at all. Costly: for training in hindsight and on request only.
+    pub fn gains(&self, chosen: &Choice, into: &mut [f32]) -> bool {
+        self.episode.as_ref().is_some_and(|episode| episode.gains(chosen, into))
     }
 
     /// Where the stream of episodes stood when the running one began; none before the first.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use dynamiccl_spec::features::Encoder;
 use dynamiccl_spec::math::ln;
-use dynamiccl_spec::{Choice, Gated, Head, Knobs, Mask, Pair};
+use dynamiccl_spec::{Choice, Gated, Head, Knobs, Mask};
 
 use super::PRIVILEGED;
 use super::episode::{Episode, Pending};
@@ -94,11 +94,10 @@ impl Episode {
         settings
     }
 
-    /// What every choice of pair × channels × chunk gains over NCCL's own, with path and threads as chosen, and
-    /// ln(time ÷ NCCL's prediction) of the best of every pair; whether there is anything to choose.
-    pub fn gains(&self, chosen: &Choice, into: &mut [f32], ln_times: &mut [f32]) -> bool {
+    /// What every choice of pair × channels × chunk gains over NCCL's own, with path and threads as chosen;
+    /// whether there is anything to choose.
+    pub fn gains(&self, chosen: &Choice, into: &mut [f32]) -> bool {
         into.fill(f32::NAN);
-        ln_times.fill(f32::NAN);
         let Some((pending, own)) = self.pending.as_ref().and_then(|p| Some((p, p.own?))) else {
             return false;
         };
@@ -130,11 +129,6 @@ impl Episode {
                     let (of_channels, of_chunk) = (Head::Channels.size(), Head::Chunk.size());
                     into[(pair * of_channels + channels) * of_chunk + chunk] = gain;
                 }
-            }
-            let best = known.iter().map(|(_, gain)| *gain).reduce(f32::max);
-            let predicted = Pair::from_index(pair).and_then(|pair| pending.question.table.get(pair));
-            if let Some((best, predicted)) = best.zip(predicted) {
-                ln_times[pair] = (of_own - ln(f64::from(predicted).max(1e-3))) as f32 - best;
             }
         }
         pending.mask.decides()

@@ -51,6 +51,7 @@ pub fn run(args: &ExportArgs, session: &Session) -> Result<Ending> {
         Some(file) => results::stamp(&frozen, file)?,
         None => frozen,
     };
+    let frozen = chosen(frozen, &args.among);
     let (bytes, table) = match args.format {
         ExportFormat::Policy => (readable(&frozen)?, None),
         ExportFormat::NcclCsv => {
@@ -62,6 +63,14 @@ pub fn run(args: &ExportArgs, session: &Session) -> Result<Ending> {
     out.commit()?;
     session.report("export", &Report::new(args, &source, &frozen, Made { recalled, guard, table }))?;
     Ok(Ending::Done)
+}
+
+/// The policy with the seeds of the runs among which it was chosen, where they are told.
+fn chosen(mut policy: Frozen, among: &[u64]) -> Frozen {
+    if !among.is_empty() {
+        policy.about.training.seeds = among.to_vec();
+    }
+    policy
 }
 
 /// The file of the policy.
