@@ -3,7 +3,7 @@
 use dynamiccl_agent::Normaliser;
 use dynamiccl_agent::rollout::{CHOICES, Rollout, Source, Truth};
 use dynamiccl_spec::features::{CONTEXT_WIDTH, HISTORY_WIDTH, catalogue};
-use dynamiccl_spec::{Head, Mask, Role};
+use dynamiccl_spec::{Mask, Role};
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 
