@@ -62,6 +62,7 @@ impl LossConfig {
         hold("loss.entropy", self.entropy, |ends| ends.iter().all(weight), WEIGHT)?;
         hold("loss.entropy_heads", self.entropy_heads, |heads| heads.iter().all(weight), WEIGHT)?;
         hold("loss.hindsight", self.hindsight, weight, WEIGHT)?;
+        hold("loss.resources", self.resources, weight, WEIGHT)?;
         hold("loss.estimate", self.estimate, weight, WEIGHT)?;
         hold("loss.gain", self.gain, weight, WEIGHT)
     }

@@ -79,6 +79,9 @@ pub struct LossConfig {
     pub entropy_heads: [f32; 5],
     /// Weight of the expected reward over all choices, where hindsight knows it.
     pub hindsight: f32,
+    /// Weight of what every legal pair would be worth with the resources that are chosen for it, whether or not
+    /// it is likely: a pair is only found to be good once its channels are.
+    pub resources: f32,
     /// Weight of the estimates' likelihood.
     pub estimate: f32,
     /// Weight of the gain's likelihood.
@@ -181,6 +184,7 @@ impl Default for LossConfig {
             entropy: [0.05, 0.005],
             entropy_heads: [1.0; 5],
             hindsight: 10.0,
+            resources: 3.0,
             estimate: 0.3,
             gain: 0.1,
         }

@@ -216,7 +216,7 @@ impl<E: Trainable> Trainer<E> {
         let gathered = began.elapsed().as_secs_f64();
         let judged = self.judge(&rollout);
         let rate = linear(self.config.optimiser.rate, at.share);
-        let learned = self.learn(&rollout, &judged, at.share, rate);
+        let learned = self.learn(&rollout, &judged, at.share, rate)?;
         self.steps += rollout.rows() as u64;
         self.updates += 1;
         let Learned { losses, gradient, epochs } = learned;
@@ -262,12 +262,16 @@ impl<E: Trainable> Trainer<E> {
         let explained = explained_variance(&values, &returns);
         self.returns.learn(&returns);
         returns.iter_mut().for_each(|x| *x = self.returns.usual(*x));
-        // The critic's old answers, in the units of the new ones.
-        let values = values.iter().map(|&value| self.returns.usual(value)).collect();
-        Judged { advantages, returns, values, explained }
+        Judged { advantages, returns, values: said.rows, explained }
     }
 
-    fn learn(&mut self, rollout: &Rollout, judged: &Judged, share: f64, rate: f32) -> Learned {
+    fn learn(
+        &mut self,
+        rollout: &Rollout,
+        judged: &Judged,
+        share: f64,
+        rate: f32,
+    ) -> Result<Learned, EnvError> {
         let config = &self.config;
         let coefficients = Coefficients {
             of: config.loss,
@@ -293,6 +297,9 @@ impl<E: Trainable> Trainer<E> {
                     break 'epochs;
                 }
                 let length = crate::adam::clip(&mut sum.gradient, config.optimiser.longest);
+                if !length.is_finite() {
+                    return Err(EnvError::Backend(no_number(self.steps)));
+                }
                 learned.gradient = learned.gradient.max(length);
                 self.adam.step(self.params.values_mut(), &sum.gradient, rate);
                 self.average.take_in(self.params.values());
@@ -300,8 +307,15 @@ impl<E: Trainable> Trainer<E> {
             learned.epochs = epoch + 1;
             learned.losses = losses;
         }
-        learned
+        Ok(learned)
     }
+}
+
+/// Why a run ends rather than go on with parameters that mean nothing.
+fn no_number(steps: u64) -> String {
+    format!(
+        "after {steps} steps the gradient is no number; go on from an older checkpoint with a lower optimiser.rate"
+    )
 }
 
 /// What an update came to.
@@ -326,7 +340,9 @@ fn usual<E: Trainable>(
     let mut collector = Collector::new(make, !seed, &network, look, threads)?;
     let rollout = collector.collect(&network)?.rollout;
     let [mut contexts, mut histories] = [CONTEXT_WIDTH, HISTORY_WIDTH].map(Normaliser::new);
-    contexts.learn(rollout.contexts.chunks_exact(CONTEXT_WIDTH));
+    // Not the first of each sequence: it stands for a call before the first.
+    let seen = |at| rollout.contexts_of(at)[CONTEXT_WIDTH..].chunks_exact(CONTEXT_WIDTH);
+    contexts.learn((0..rollout.environments).flat_map(seen));
     let told = rollout.histories.chunks_exact(HISTORY_WIDTH).zip(&rollout.begins);
     histories.learn(told.filter(|(_, begins)| !**begins).map(|(history, _)| history));
     Ok([contexts, histories])

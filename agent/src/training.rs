@@ -198,7 +198,7 @@ impl Training {
         &self.stages
     }
 
-    /// The policy as it is now.
+    /// The policy as it would be left behind now: of the mean of the last parameters.
     pub fn weights(&self) -> Weights {
         self.trainer.weights()
     }

@@ -33,6 +33,8 @@ pub(super) struct Worth {
     channels: Tensor<2>,
     chunks: Tensor<3>,
     worth: Tensor<3>,
+    /// How much each pair counts where all of a call count alike.
+    even: Tensor<1>,
 }
 
 impl Worth {
@@ -40,15 +42,17 @@ impl Worth {
     pub fn new(rollout: &Rollout, chosen: &Chosen, device: &Device) -> Option<Self> {
         let mut place = vec![None; rollout.rows()];
         chosen.calls.iter().enumerate().for_each(|(at, call)| place[call.row] = Some(at));
-        let (mut calls, mut rows, mut pairs) = (0, Vec::new(), Vec::new());
+        let (mut calls, mut rows, mut pairs, mut even) = (0, Vec::new(), Vec::new(), Vec::new());
         let (mut channels, mut chunks, mut worth) = (Vec::new(), Vec::new(), Vec::new());
         for truth in &rollout.truths {
             let Some(at) = place[truth.row] else { continue };
             let mask = rollout.masks[truth.row];
             calls += 1;
+            let legal = mask[Head::Pair as usize].count_ones() as f32;
             for pair in (0..PAIRS).filter(|pair| mask[Head::Pair as usize] >> pair & 1 == 1) {
                 rows.push(at as i32);
                 pairs.push(pair as i32);
+                even.push(1.0 / legal);
                 forbid(mask[Head::Channels as usize], CHANNELS, &mut channels);
                 forbid(mask[Head::Chunk as usize], CHUNKS, &mut chunks);
                 let gains = &truth.gains[pair * CHANNELS * CHUNKS..][..CHANNELS * CHUNKS];
@@ -65,12 +69,14 @@ impl Worth {
             places: indices(places),
             channels: matrix(channels, [count, CHANNELS], device),
             chunks: matrix(chunks, [count, CHUNKS], device).reshape([count, 1, CHUNKS]),
+            even: Tensor::from_data(TensorData::new(even, [count]), device),
             worth: matrix(worth, [count, CHANNELS * CHUNKS], device).reshape([count, CHANNELS, CHUNKS]),
         })
     }
 
-    /// −Σ probability × worth over all choices, summed over calls.
-    pub fn loss(&self, leaves: &Leaves, said: &Said) -> Tensor<1> {
+    /// −Σ probability × worth over all choices, and the same where every legal pair is as likely; both summed over
+    /// calls.
+    pub fn losses(&self, leaves: &Leaves, said: &Said) -> [Tensor<1>; 2] {
         let count = self.worth.dims()[0];
         let of_pairs = leaves.get("resource.pair").select(0, self.pairs.clone());
         let u = leaves.tanh(said.resource.clone().select(0, self.rows.clone()) + of_pairs);
@@ -83,7 +89,8 @@ impl Worth {
         let pairs = said.ln_probabilities[Head::Pair as usize].clone();
         let rows = pairs.dims()[0];
         let pairs = pairs.reshape([rows * PAIRS]).select(0, self.places.clone()).exp();
-        (pairs * of_pairs).sum().neg() - OWN * self.calls as f32
+        let loss = |likely: Tensor<1>| (likely * of_pairs.clone()).sum().neg() - OWN * self.calls as f32;
+        [loss(pairs), loss(self.even.clone())]
     }
 }
 

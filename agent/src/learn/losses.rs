@@ -17,7 +17,7 @@ const FARTHEST: f32 = 20.0;
 /// What every −ln likelihood of a normal distribution has in common.
 const HALF_LN_TAU: f32 = 0.918_938_5;
 /// Numbers in [`Losses`].
-const FIGURES: usize = 12;
+const FIGURES: usize = 13;
 
 /// The figures of [`Losses`], in the order of its fields: one number each, those that are minimised with
 /// their graph.
@@ -69,9 +69,10 @@ impl Figures {
         self.0[FIGURES - 1] = (moved * weight.clone()).sum();
     }
 
-    /// The expected worth over all choices.
-    pub fn add_hindsight(&mut self, loss: Tensor<1>, weight: f32) {
-        self.0[2 + HEADS] = loss * weight;
+    /// The expected worth over all choices, and that of all pairs alike.
+    pub fn add_hindsight(&mut self, [expected, even]: [Tensor<1>; 2], weight: f32) {
+        self.0[2 + HEADS] = expected * weight;
+        self.0[3 + HEADS] = even * weight;
     }
 
     /// The likelihoods of times and gains.
@@ -79,16 +80,16 @@ impl Figures {
         let pair = &targets.choices[Head::Pair as usize];
         let [mean, spread] = [0, PAIRS]
             .map(|first| (said.estimates.clone().narrow(1, first, PAIRS) * pair.clone()).sum_dim(1));
-        self.0[3 + HEADS] = surprise(mean, spread, &targets.times, &targets.timed);
+        self.0[4 + HEADS] = surprise(mean, spread, &targets.times, &targets.timed);
         let [mean, spread] = [0, 1].map(|at| said.gain.clone().narrow(1, at, 1));
-        self.0[4 + HEADS] = surprise(mean, spread, &targets.gains, &targets.gained);
+        self.0[5 + HEADS] = surprise(mean, spread, &targets.gains, &targets.gained);
     }
 
     /// What is minimised, and every figure.
     pub fn weighted(self, by: &Coefficients, device: &Device) -> (Tensor<1>, Tensor<1>) {
         let mut weights = vec![by.of.policy, by.of.value];
         weights.extend(by.of.entropy_heads.map(|of_head| -by.entropy * of_head));
-        weights.extend([by.of.hindsight, by.of.estimate, by.of.gain, 0.0, 0.0]);
+        weights.extend([by.of.hindsight, by.of.resources, by.of.estimate, by.of.gain, 0.0, 0.0]);
         let figures = Tensor::cat(self.0.into(), 0);
         ((figures.clone() * Tensor::from_floats(weights.as_slice(), device)).sum(), figures)
     }
@@ -99,9 +100,9 @@ impl Losses {
     pub(super) fn of(figures: Tensor<1>) -> Self {
         let figures: [f32; FIGURES] = numbers(figures).try_into().expect("all figures");
         let [policy, value, path, pair, channels, chunk, threads, rest @ ..] = figures;
-        let [hindsight, estimate, gain, divergence, clipped] = rest;
+        let [hindsight, resources, estimate, gain, divergence, clipped] = rest;
         let entropy = [path, pair, channels, chunk, threads];
-        Losses { policy, value, entropy, hindsight, estimate, gain, divergence, clipped }
+        Losses { policy, value, entropy, hindsight, resources, estimate, gain, divergence, clipped }
     }
 }
 

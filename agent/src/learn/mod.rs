@@ -93,8 +93,10 @@ pub struct Losses {
     pub value: f32,
     /// Entropy by head.
     pub entropy: [f32; 5],
-    /// Expected worth of the policy's choices over all of them: −Σ probability × reward.
+    /// Expected time over all choices, in NCCL's own: Σ probability × time.
     pub hindsight: f32,
+    /// −mean worth of all legal pairs with the resources that are chosen for them.
+    pub resources: f32,
     /// −ln likelihood of the measured times.
     pub estimate: f32,
     /// −ln likelihood of the gains.
@@ -141,11 +143,13 @@ impl Share {
 impl Losses {
     /// Adds others, so many times.
     pub fn add(&mut self, other: &Losses, times: f32) {
-        let Losses { policy, value, entropy, hindsight, estimate, gain, divergence, clipped } = other;
+        let Losses { policy, value, entropy, hindsight, resources, estimate, gain, divergence, clipped } =
+            other;
         self.policy += times * policy;
         self.value += times * value;
         self.entropy.iter_mut().zip(entropy).for_each(|(sum, x)| *sum += times * x);
         self.hindsight += times * hindsight;
+        self.resources += times * resources;
         self.estimate += times * estimate;
         self.gain += times * gain;
         self.divergence += times * divergence;

@@ -103,7 +103,7 @@ impl<'a> Work<'a> {
             figures.add_policy(&said, &targets, self.coefficients.clip);
             figures.add_estimates(&said, &targets);
             if let Some(worth) = Worth::new(part.rollout, &self.chosen, device) {
-                figures.add_hindsight(worth.loss(leaves, &said), 1.0 / part.counts.truths);
+                figures.add_hindsight(worth.losses(leaves, &said), 1.0 / part.counts.truths);
             }
         }
         figures.weighted(self.coefficients, device)

@@ -180,6 +180,9 @@ impl<E: Trainable> Seat<E> {
 
     /// Works out anew what depends on the network, and notes the state that the sequence starts from.
     fn adopt(&mut self, network: &Network, into: &mut Rollout) {
+        if self.begins {
+            network.forget(&mut self.memory);
+        }
         if self.fresh {
             self.held.copy_from_slice(network.memory().hidden());
         }

@@ -110,6 +110,7 @@ impl<W: Write> Board<W> {
         scalar("losses/clipfrac", losses.clipped)?;
         scalar("losses/explained_variance", update.explained_variance)?;
         scalar("losses/hindsight", losses.hindsight)?;
+        scalar("losses/resources", losses.resources)?;
         scalar("losses/estimate", losses.estimate)?;
         scalar("losses/gain", losses.gain)?;
         scalar("losses/gradient", update.gradient)?;

@@ -56,7 +56,7 @@ pub fn results(report: &Report) -> Vec<(String, f64)> {
             named("regret", figures.regret),
             named("regret_hold", figures.regret_hold),
             named("speedup", figures.speedup),
-            named("worst", figures.worst_cell),
+            named("worst_cell", figures.worst_cell),
         ]
     };
     tiers.chain(rest).flat_map(of).collect()

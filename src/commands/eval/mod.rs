@@ -50,6 +50,11 @@ pub fn judge(args: &EvalArgs, seed: u64, session: &Session) -> Result<Document> 
     Ok(document(Plan::new(args)?.judge(session, seed)?, None))
 }
 
+/// Whether these words can be carried out, as far as that is known before.
+pub fn check(args: &EvalArgs) -> Result<()> {
+    Plan::new(args).map(drop)
+}
+
 fn document(report: Report, verdict: Option<Verdict>) -> Document {
     let judged = report.tuners.first().filter(|first| first.kind == Kind::Tuner);
     let same_call = judged.and_then(|_| SameCalls::new(&report, 0));

@@ -4,7 +4,6 @@
 //! The worlds are kept ones of another seed than `eval` has by default, and held-out clusters take no part:
 //! what is chosen here must not have seen what it is judged by.
 
-use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::thread;
 
@@ -26,8 +25,6 @@ const MARGINS: [f32; 9] = [0.0, 0.125, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0];
 const LEAST: f64 = 0.98;
 /// What is added to the seed, so that no world is one of `eval` with the same seed.
 const VALIDATION: u64 = 0x7a11_da7e;
-/// Calls after which a policy takes in what it was told, as in `eval`.
-const REFRESH: NonZeroUsize = NonZeroUsize::new(16).expect("not 0");
 
 /// What came of it.
 #[derive(Debug, Serialize)]
@@ -112,7 +109,7 @@ fn entrant(source: &Frozen, margin: f32) -> Entrant {
     let policy =
         Policy::new(source.about.name.clone(), &source.weights, Guard::Spreads(margin), source.hash());
     let policy = Arc::new(policy);
-    let make = move |_| Box::new(PolicyTuner::new(Arc::clone(&policy), Some(REFRESH))) as _;
+    let make = move |_| Box::new(PolicyTuner::new(Arc::clone(&policy), Some(PolicyTuner::REFRESH))) as _;
     Entrant::tuner(&format!("margin {margin}"), make)
 }
 

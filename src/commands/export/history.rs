@@ -37,6 +37,8 @@ pub fn remember(
         kept.copy_from_slice(numbers);
     }
     remembering.about.training.parent = Some(frozen.hash());
+    // They were reached with another memory.
+    remembering.about.results.clear();
     Ok((remembering, recalled))
 }
 

@@ -15,7 +15,7 @@ use dynamiccl_agent::training::{Setup, Snapshot, Training};
 use dynamiccl_env::curriculum::Curriculum;
 use dynamiccl_env::model::ConstantsFile;
 
-use super::{Job, settings};
+use super::{Job, finish, settings};
 use crate::args::TrainArgs;
 use crate::session::Session;
 
@@ -90,6 +90,7 @@ fn resume(folder: &Path, args: &TrainArgs, session: &Session) -> Result<Job> {
 
 fn setup(args: &TrainArgs, settings: &Settings, curriculum: Curriculum) -> Result<Setup> {
     settings.config.check()?;
+    finish::check(&curriculum.stages, args)?;
     let cores = || thread::available_parallelism().map_or(1, |cores| cores.get());
     Ok(Setup {
         curriculum,

@@ -157,6 +157,7 @@ pub fn only(name: &str) -> Coefficients {
         policy: weight("policy"),
         value: weight("value"),
         hindsight: weight("hindsight"),
+        resources: weight("resources"),
         estimate: weight("estimate"),
         gain: weight("gain"),
         entropy_heads: [1.0, 0.5, 0.7, 0.3, 1.1],
