@@ -38,7 +38,7 @@ pub struct TrainArgs {
     /// End after this many steps [default: when the curriculum is through]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub steps: Option<u64>,
-    /// Settings, as config.toml of a run has them under [config]; what is not there is as usual
+    /// Settings, as config.toml of a run has them in its table config; what is not there is as usual
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
     /// One setting, for instance loss.entropy=[0.1,0.01]; may be given again
