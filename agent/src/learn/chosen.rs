@@ -57,13 +57,9 @@ pub(super) struct Targets {
 
 impl Chosen {
     pub fn new(rollout: &Rollout, inputs: &Inputs) -> Self {
-        let mut of_truths = vec![false; rollout.rows()];
-        rollout.truths.iter().for_each(|truth| of_truths[truth.row] = true);
+        // Whatever is known in hindsight is of calls that decide something.
         let tells = |row: usize| {
-            rollout.decides[row]
-                || of_truths[row]
-                || !rollout.ln_times[row].is_nan()
-                || !rollout.gains[row].is_nan()
+            rollout.decides[row] || !rollout.ln_times[row].is_nan() || !rollout.gains[row].is_nan()
         };
         let mut by_role = vec![Vec::new(); EXPERTS];
         for call in inputs.calls.iter().filter(|call| tells(call.row)) {

@@ -7,12 +7,7 @@ use std::sync::Arc;
 
 use burn::tensor::Device as Backend;
 
-use super::critic;
 use super::device::{Device, MissingDevice};
-use super::leaves::Leaves;
-use super::recall::Recalled;
-use super::sequences::{Inputs, Sequences};
-use super::tanh::Tanh;
 use super::work::Work;
 use super::{Coefficients, Part, Share};
 use crate::params::{Layout, Params};
@@ -23,26 +18,6 @@ pub struct Learner {
     layout: Arc<Layout>,
     device: Backend,
     whole_graph: bool,
-}
-
-/// What comes after sequences: a row for each.
-#[derive(Debug, Clone, Copy)]
-pub struct Next<'a> {
-    /// Contexts of the next calls, as they are shown.
-    pub contexts: &'a [f32],
-    /// What only the critic sees of them.
-    pub privileged: &'a [f32],
-    /// The h that a decision about them sees.
-    pub hidden: &'a [f32],
-}
-
-/// What the critic says, in units of normalised returns.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct Values {
-    /// Of every call: sequence by sequence, in the order in which these were asked for.
-    pub calls: Vec<f32>,
-    /// Of what comes after each sequence.
-    pub next: Vec<f32>,
 }
 
 impl Learner {
@@ -67,22 +42,5 @@ impl Learner {
     pub fn gradient(&self, params: &Params, part: &Part<'_>, coefficients: &Coefficients) -> Share {
         let work = Work::new(params, part, coefficients, self.device.clone().autodiff());
         if self.whole_graph { work.on_graph() } else { work.on_cpu() }
-    }
-
-    /// What the critic says of every call of these sequences, and of what comes after each of them.
-    pub fn values(&self, params: &Params, of: &Sequences<'_>, next: &Next<'_>) -> Values {
-        let inputs = Inputs::new(of, self.layout.shape.memory);
-        let recalled = Recalled::new(params, &inputs);
-        let tanh = if self.whole_graph { Tanh::Device } else { Tanh::Host };
-        let leaves = Leaves::new(params, &self.device, tanh, |name| name.starts_with("critic."));
-        let mut seen = critic::seen(of.rollout, &inputs);
-        critic::add_next(&mut seen, next, of);
-        let states = inputs.calls.iter().map(|call| recalled.state(call.state));
-        let states = states.chain(next.hidden.chunks_exact(self.layout.shape.memory));
-        let said = critic::values(&leaves, critic::joined(&seen, states, &self.device));
-        let (by_number, next) = said.split_at(inputs.calls.len());
-        let numbers = |sequence: usize| (sequence..by_number.len()).step_by(inputs.count);
-        let calls = (0..inputs.count).flat_map(numbers).map(|number| by_number[number]);
-        Values { calls: calls.collect(), next: next.to_vec() }
     }
 }

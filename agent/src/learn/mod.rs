@@ -25,7 +25,7 @@ use crate::config::LossConfig;
 use crate::rollout::Rollout;
 
 pub use device::{Device, MissingDevice};
-pub use learner::{Learner, Next, Values};
+pub use learner::Learner;
 pub use sequences::Sequences;
 
 /// Some sequences of a rollout, with what the trainer has worked out about all of them.

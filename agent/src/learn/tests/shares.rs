@@ -4,8 +4,9 @@ use dynamiccl_spec::Head;
 use dynamiccl_spec::features::{CONTEXT_WIDTH, HISTORY_WIDTH};
 
 use super::made::{Made, PRIVILEGED, SMALL, numbers_of, only};
-use crate::learn::{Device, Learner, Next, Share};
-use crate::rollout::Source;
+use crate::critic::Values;
+use crate::learn::{Device, Learner, Share};
+use crate::rollout::{After, Source};
 
 fn learner(made: &Made) -> Learner {
     Learner::new(made.params.layout().clone(), Device::Flex).unwrap()
@@ -161,16 +162,24 @@ fn values_are_the_critics_and_so_are_those_of_what_comes_next() {
         privileged.extend(&rollout.privileged[row * PRIVILEGED..][..PRIVILEGED]);
         hidden.extend(&rollout.states[(row / 12 * 3 + 2) * memory..][..memory]);
     }
-    let next = Next { contexts: &contexts, privileged: &privileged, hidden: &hidden };
-    let all = made.all();
-    let values =
-        made.with_part(&all, &all, |part| learner(&made).values(&made.params, &part.sequences(), &next));
-    assert_eq!((values.calls.len(), values.next.len()), (36, 3));
+    rollout.seen =
+        (0..36).flat_map(|row| rollout.states[(row / 12 * 3 + 2) * memory..][..memory].to_vec()).collect();
+    rollout.afters = rows
+        .iter()
+        .enumerate()
+        .map(|(at, &row)| After {
+            row,
+            context: contexts[at * CONTEXT_WIDTH..][..CONTEXT_WIDTH].into(),
+            privileged: privileged[at * PRIVILEGED..][..PRIVILEGED].into(),
+        })
+        .collect();
+    let values = Values::of(&made.params, &made.rollout, &made.scaling()[0]);
+    assert_eq!((values.rows.len(), values.afters.len()), (36, 3));
     for (at, row) in rows.into_iter().enumerate() {
-        assert!((values.next[at] - values.calls[row]).abs() < 1e-6);
+        assert!((values.afters[at] - values.rows[row]).abs() < 1e-6);
         let expected =
             by_hand(&made, &contexts[at * CONTEXT_WIDTH..][..CONTEXT_WIDTH], row, &hidden[at * memory..]);
-        assert!((values.calls[row] - expected).abs() < 1e-5, "{} is not {expected}", values.calls[row]);
+        assert!((values.rows[row] - expected).abs() < 1e-5, "{} is not {expected}", values.rows[row]);
     }
 }
 

@@ -8,7 +8,7 @@ use crate::config::NetworkConfig;
 use crate::learn::recall::Recalled;
 use crate::learn::sequences::Inputs;
 use crate::learn::work::Work;
-use crate::learn::{Device, Learner, Next};
+use crate::learn::{Device, Learner};
 
 const ROUNDS: usize = 100;
 
@@ -58,8 +58,5 @@ fn figures(sequences: usize) {
             "all, the LSTM differentiated by burn",
             mean(rows, || drop(graph.gradient(&made.params, part, &by))),
         );
-        let [contexts, privileged, hidden] = [161, 5, memory].map(|width| vec![0.0; all.len() * width]);
-        let next = Next { contexts: &contexts, privileged: &privileged, hidden: &hidden };
-        line("values", mean(rows, || drop(learner.values(&made.params, &part.sequences(), &next))));
     });
 }
