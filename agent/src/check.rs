@@ -42,12 +42,26 @@ impl NetworkConfig {
 
 impl RolloutConfig {
     fn check(&self) -> Result<(), ConfigError> {
-        let RolloutConfig { environments, steps, discount, trace, held, refresh, hindsight } = *self;
+        let RolloutConfig {
+            environments,
+            steps,
+            discount,
+            trace,
+            held,
+            lesson,
+            calls,
+            greedy,
+            refresh,
+            hindsight,
+        } = *self;
         hold("rollout.environments", environments, |&n| (1..=1 << 16).contains(&n), "give 1 to 65536")?;
         hold("rollout.steps", steps, |&n| (1..=1 << 12).contains(&n), "give 1 to 4096")?;
         hold("rollout.discount", discount, share, SHARE)?;
         hold("rollout.trace", trace, share, SHARE)?;
         hold("rollout.held", held, share, SHARE)?;
+        hold("rollout.lesson", lesson, |&calls| calls > 0, "give 1 or more calls")?;
+        hold("rollout.calls", calls, |&calls| calls > 0, "give 1 or more calls")?;
+        hold("rollout.greedy", greedy, share, SHARE)?;
         hold("rollout.refresh", refresh, |&calls| calls > 0, "give 1 or more calls")?;
         hold("rollout.hindsight", hindsight, share, SHARE)
     }
@@ -62,6 +76,7 @@ impl LossConfig {
         hold("loss.entropy", self.entropy, |ends| ends.iter().all(weight), WEIGHT)?;
         hold("loss.entropy_heads", self.entropy_heads, |heads| heads.iter().all(weight), WEIGHT)?;
         hold("loss.hindsight", self.hindsight, weight, WEIGHT)?;
+        hold("loss.temperature", self.temperature, above, ABOVE)?;
         hold("loss.resources", self.resources, weight, WEIGHT)?;
         hold("loss.estimate", self.estimate, weight, WEIGHT)?;
         hold("loss.gain", self.gain, weight, WEIGHT)

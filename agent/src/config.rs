@@ -52,12 +52,21 @@ pub struct RolloutConfig {
     pub discount: f32,
     /// λ of the generalised advantage estimate.
     pub trace: f32,
-    /// Share of episodes in which decisions never see the history: what a deployed policy without a
+    /// Share of environments in which decisions never see the history: what a deployed policy without a
     /// recorded history does.
     pub held: f32,
+    /// Most calls of an episode there: nothing is remembered, so many short jobs teach more than a long one.
+    pub lesson: usize,
+    /// Most calls of an episode elsewhere; drawn anew for each, from an eighth of it, log-uniformly. Many worlds
+    /// teach more than long ones: after a hundred calls there is little left to find out about one.
+    pub calls: usize,
+    /// Share of the episodes elsewhere in which the most probable is chosen, as a deployed policy does: what it will
+    /// remember is then what it learns to decide with. They have no policy loss.
+    pub greedy: f32,
     /// Most calls between two refreshes of the memory; drawn anew for each episode, from 1, log-uniformly.
     pub refresh: u32,
-    /// Share of deciding calls of which the simulator is asked what every choice would have been worth.
+    /// Share of deciding calls of which the simulator is asked what every choice would have been worth, where
+    /// decisions see the history; where they do not it is asked about all.
     pub hindsight: f32,
 }
 
@@ -77,11 +86,12 @@ pub struct LossConfig {
     pub entropy: [f32; 2],
     /// What the entropy of each head counts, relative to the others: path, pair, channels, chunk, threads.
     pub entropy_heads: [f32; 5],
-    /// Weight of the expected reward over all choices, where hindsight knows it.
+    /// Weight of the likelihood of the pairs that should have been chosen, where hindsight knows them.
     pub hindsight: f32,
-    /// Weight of what every legal pair would be worth with the resources that are chosen for it, whether or not
-    /// it is likely: a pair is only found to be good once its channels are.
+    /// Weight of the likelihood of the channels and chunks that each pair should have had.
     pub resources: f32,
+    /// How much slower (ln) a choice is that should be a third as likely.
+    pub temperature: f32,
     /// Weight of the estimates' likelihood.
     pub estimate: f32,
     /// Weight of the gain's likelihood.
@@ -167,9 +177,12 @@ impl Default for RolloutConfig {
             steps: 64,
             discount: 0.9,
             trace: 0.9,
-            held: 0.25,
+            held: 0.5,
+            lesson: 8,
+            calls: 256,
+            greedy: 0.5,
             refresh: 16,
-            hindsight: 0.125,
+            hindsight: 0.5,
         }
     }
 }
@@ -183,8 +196,9 @@ impl Default for LossConfig {
             value_clip: 0.2,
             entropy: [0.05, 0.005],
             entropy_heads: [1.0; 5],
-            hindsight: 10.0,
-            resources: 3.0,
+            hindsight: 3.0,
+            resources: 1.0,
+            temperature: 0.05,
             estimate: 0.3,
             gain: 0.1,
         }

@@ -2,11 +2,11 @@
 //!
 //! Heads start at zero, so the anchor alone decides and every choice is NCCL's own; the layers below them
 //! start random. Left to itself an LSTM takes tens of millions of calls to find out what to remember of
-//! them. So most of its cells start with a meaning: how far from NCCL's prediction one pair was in one
-//! band of sizes, a running mean that is written when such a call was measured and kept otherwise. Some
-//! units of the experts start with reading it. Everything stays free to be learned otherwise.
+//! them. So most of its cells start with a meaning: how far from what was expected one pair was in one
+//! band of sizes, a running mean that is written when such a call was measured and kept otherwise. A call
+//! starts with reading the band of its size. Everything stays free to be learned otherwise.
 
-use dynamiccl_policies::network::EXPERTS;
+use dynamiccl_policies::network::BANDS;
 use dynamiccl_spec::features::catalogue::slot;
 use dynamiccl_spec::features::{HISTORY_WIDTH, JOB_WIDTH};
 use dynamiccl_spec::ids::PAIRS;
@@ -18,27 +18,23 @@ use crate::normal::Scaling;
 use crate::params::{Params, Tensor};
 
 /// log2 of the sizes between two bands.
-const EDGES: [f32; 10] = [11.0, 13.0, 15.0, 17.0, 19.0, 21.0, 23.0, 25.0, 27.0, 29.0];
-/// Bands of sizes: one for each power of four.
-const BANDS: usize = EDGES.len() + 1;
+const EDGES: [f32; BANDS - 1] = [11.0, 13.0, 15.0, 17.0, 19.0, 21.0, 23.0, 25.0, 27.0, 29.0];
 /// What log2 of a size has been divided by.
 const SIZE_SCALE: f32 = 40.0;
 /// What ln of a ratio of times has been divided by.
 const TIME_SCALE: f32 = 8.0;
 /// How sharply a unit tells sizes below an edge from those above, per octave.
 const SHARP: f32 = 2.0;
-/// How much each of the three conditions of a write counts: that pair, that band, a measured time.
-const CONDITION: f32 = 5.0;
-/// What all three leave of a gate's sum: a write replaces a quarter of what was there.
-const WRITE: f32 = -1.0;
+/// How much two conditions of a write count: that band, a measured time.
+const CONDITION: f32 = 7.0;
+/// How much the third counts, that pair: less, because what makes one pair slow in a band makes all of them slow.
+const SAME_PAIR: f32 = 3.0;
+/// What all three leave of a gate's sum: a write replaces half of what was there.
+const WRITE: f32 = 0.0;
 /// How much a ratio of times fills a cell.
-const FILL: f32 = 1.5;
+const FILL: f32 = 4.0;
 /// How open output gates are.
 const OPEN: f32 = 3.0;
-/// How much a cell moves the unit that reads it.
-const READ: f32 = 3.0;
-/// How far a unit that reads is shut in other bands.
-const SHUT: f32 = 4.0;
 
 /// Puts parameters at the start.
 pub fn start(
@@ -52,19 +48,15 @@ pub fn start(
     for tensor in layout.tensors() {
         at_random(tensor, params.tensor_mut(tensor.name), rng);
     }
+    ignore_memory(params);
     let pairs: Vec<usize> = (0..PAIRS).filter(|&pair| Pair::from_index(pair).is_some_and(exists)).collect();
     let shape = layout.shape;
-    let readers = BANDS * Protocol::ALL.len();
-    if table
-        && shape.embedding >= EDGES.len()
-        && shape.memory >= pairs.len() * BANDS
-        && shape.expert >= readers
-    {
+    if table && shape.embedding >= EDGES.len() && shape.memory >= pairs.len() * BANDS {
         tell_sizes(params, contexts);
         for (at, &pair) in pairs.iter().enumerate() {
             (0..BANDS).for_each(|band| write(params, histories, at * BANDS + band, pair, band));
         }
-        read(params, &pairs);
+        look_up(params);
     }
 }
 
@@ -89,6 +81,7 @@ fn at_random(tensor: &Tensor, values: &mut [f32], rng: &mut ChaCha8Rng) {
         "embed.weight"
         | "lstm.weight"
         | "expert.weight"
+        | "address.weight"
         | "resource.weight"
         | "critic.first.weight"
         | "critic.second.weight" => values.iter_mut().for_each(|x| *x = scale * normal(rng)),
@@ -120,15 +113,15 @@ fn in_band(band: usize) -> (Vec<(usize, f32)>, f32) {
     (below.into_iter().chain(above).collect(), 0.5 * ends as f32)
 }
 
-/// Lets a cell keep how far from NCCL's prediction a pair was in a band of sizes.
+/// Lets a cell keep how far from what was expected a pair was in a band of sizes.
 fn write(params: &mut Params, histories: &Scaling, cell: usize, pair: usize, band: usize) {
     let shape = params.layout().shape;
     let (cells, rows) = (shape.memory, shape.embedding + HISTORY_WIDTH + shape.memory);
     let at = |name: &str| slot(name).expect("a feature").start;
     // What is told of the call before, as raw weights of its row.
-    let conditions = [(at("last_pair") + pair, CONDITION), (at("has_feedback"), CONDITION)];
+    let conditions = [(at("last_pair") + pair, SAME_PAIR), (at("has_feedback"), CONDITION)];
     let (of_band, inside) = in_band(band);
-    let sum = WRITE - CONDITION * (3.0 - inside);
+    let sum = WRITE - SAME_PAIR - CONDITION * (2.0 - inside);
     for (gate, sign) in [(0, 1.0), (1, -1.0)] {
         let column = gate * cells + cell;
         clear(params, rows, 4 * cells, column);
@@ -163,30 +156,26 @@ fn add_history(params: &mut Params, histories: &Scaling, feature: usize, column:
     params.tensor_mut("lstm.bias")[column] += weight * mean;
 }
 
-/// Lets the first units of every expert read the table: for each band and protocol what its pairs were
-/// like, shut where the size is in another band.
-fn read(params: &mut Params, pairs: &[usize]) {
+/// Lets nothing but an address reach the memory, and nothing follow from what is read there yet.
+fn ignore_memory(params: &mut Params) {
     let shape = params.layout().shape;
-    let (inputs, width) = (shape.memory + shape.embedding, shape.expert);
-    for expert in 0..EXPERTS {
-        for band in 0..BANDS {
-            for protocol in 0..Protocol::ALL.len() {
-                let unit = band * Protocol::ALL.len() + protocol;
-                let weight =
-                    &mut params.tensor_mut("expert.weight")[expert * inputs * width..][..inputs * width];
-                weight[unit..].iter_mut().step_by(width).for_each(|x| *x = 0.0);
-                for (at, &pair) in pairs.iter().enumerate() {
-                    if Pair::from_index(pair).is_some_and(|pair| pair.protocol as usize == protocol) {
-                        weight[(at * BANDS + band) * width + unit] = READ;
-                    }
-                }
-                let (of_band, inside) = in_band(band);
-                for (number, side) in of_band {
-                    weight[(shape.memory + number) * width + unit] = SHUT * side;
-                }
-                params.tensor_mut("expert.bias")[expert * width + unit] = SHUT * (inside - 1.0);
-            }
+    for expert in
+        params.tensor_mut("expert.weight").chunks_exact_mut((shape.memory + shape.embedding) * shape.expert)
+    {
+        expert[..shape.memory * shape.expert].fill(0.0);
+    }
+    params.tensor_mut("resource.weight")[shape.expert * shape.resource..].fill(0.0);
+}
+
+/// Lets a call read the band that its size is in.
+fn look_up(params: &mut Params) {
+    params.tensor_mut("address.weight").fill(0.0);
+    for band in 0..BANDS {
+        let (of_band, inside) = in_band(band);
+        for (number, side) in of_band {
+            params.tensor_mut("address.weight")[number * BANDS + band] = side;
         }
+        params.tensor_mut("address.bias")[band] = inside;
     }
 }
 

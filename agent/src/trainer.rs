@@ -282,8 +282,7 @@ impl<E: Trainable> Trainer<E> {
         let mut learned = Learned::default();
         'epochs: for epoch in 0..config.optimiser.epochs {
             let mut losses = Losses::default();
-            let batches =
-                minibatch::shuffled(rollout.environments, config.optimiser.minibatches, &mut self.random);
+            let batches = minibatch::shuffled(rollout, config.optimiser.minibatches, &mut self.random);
             for environments in &batches {
                 let batch = Minibatch::new(rollout, judged, environments, [&contexts, &histories]);
                 let mut sum =

@@ -47,8 +47,8 @@ pub(super) struct Targets {
     /// ln of the probability with which was chosen.
     pub old: Tensor<2>,
     pub advantages: Tensor<2>,
-    /// What each call counts in the mean over those that decide something.
-    pub decided: Tensor<2>,
+    /// What each call counts in the mean over those in which something was drawn.
+    pub drawn: Tensor<2>,
     pub times: Tensor<2>,
     pub timed: Tensor<2>,
     pub gains: Tensor<2>,
@@ -81,14 +81,14 @@ impl Chosen {
         };
         let weight = |counts_in: bool, count: f32| if counts_in { 1.0 / count } else { 0.0 };
         let known = |x: f32, farthest: f32| if x.is_nan() { 0.0 } else { x.clamp(-farthest, farthest) };
-        let Counts { decided, timed, gained, .. } = counts;
+        let Counts { drawn, timed, gained, .. } = counts;
         Targets {
             masks: std::array::from_fn(|head| self.mask(rollout, head, device)),
             choices: std::array::from_fn(|head| self.choice(rollout, head, device)),
             costs: self.costs(rollout, device),
-            old: column(&|row| if rollout.decides[row] { rollout.ln_probabilities[row] } else { 0.0 }),
-            advantages: column(&|row| if rollout.decides[row] { part.advantages[row] } else { 0.0 }),
-            decided: column(&|row| weight(rollout.decides[row], decided)),
+            old: column(&|row| if rollout.drawn[row] { rollout.ln_probabilities[row] } else { 0.0 }),
+            advantages: column(&|row| if rollout.drawn[row] { part.advantages[row] } else { 0.0 }),
+            drawn: column(&|row| weight(rollout.drawn[row], drawn)),
             times: column(&|row| known(rollout.ln_times[row], FARTHEST_TIME)),
             timed: column(&|row| weight(!rollout.ln_times[row].is_nan(), timed)),
             gains: column(&|row| known(rollout.gains[row], FARTHEST_GAIN)),

@@ -1,6 +1,7 @@
 //! From memory and embedding to the logits of every head, in burn: the equations of `docs/network.md`.
 
 use burn::tensor::{Tensor, activation};
+use dynamiccl_policies::network::BANDS;
 use dynamiccl_spec::Head;
 use dynamiccl_spec::action::HEADS;
 
@@ -22,8 +23,11 @@ pub(super) struct Said {
 
 /// What the network says of calls. `seen` has [h, e] of the calls of each role.
 pub(super) fn heads(leaves: &Leaves, seen: Vec<(usize, Tensor<2>)>, targets: &Targets) -> Said {
-    let experts = seen.into_iter().map(|(role, seen)| leaves.expert(role, seen));
-    let z = Tensor::cat(experts.collect(), 0);
+    let thoughts = seen.into_iter().map(|(role, seen)| {
+        let read = read(leaves, seen.clone());
+        Tensor::cat(vec![leaves.expert(role, seen), read], 1)
+    });
+    let z = Tensor::cat(thoughts.collect(), 0);
     let chosen = |head: Head| targets.choices[head as usize].clone();
     let ln = |head: Head, logits: Tensor<2>| {
         activation::log_softmax(logits + targets.masks[head as usize].clone(), 1)
@@ -48,4 +52,15 @@ pub(super) fn heads(leaves: &Leaves, seen: Vec<(usize, Tensor<2>)>, targets: &Ta
         gain,
         resource,
     }
+}
+
+/// What calls read from the memory: its cells, band by band, weighed by their addresses.
+fn read(leaves: &Leaves, seen: Tensor<2>) -> Tensor<2> {
+    let ([calls, width], [embedding, _]) = (seen.dims(), leaves.get("address.weight").dims());
+    let memory = width - embedding;
+    let slots = memory.div_ceil(BANDS);
+    let address = leaves.layer("address", seen.clone().narrow(1, memory, embedding));
+    let missing = Tensor::zeros([calls, slots * BANDS - memory], &seen.device());
+    let cells = Tensor::cat(vec![seen.narrow(1, 0, memory), missing], 1).reshape([calls, slots, BANDS]);
+    (cells * address.reshape([calls, 1, BANDS])).sum_dim(2).reshape([calls, slots])
 }

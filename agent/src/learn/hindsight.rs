@@ -1,7 +1,9 @@
-//! The expected worth of a policy over all choices at once, where the simulator knows what each is worth.
+//! What should have been chosen, where the simulator knows what every choice would have taken.
 //!
-//! Only pairs that may be chosen are gone through: a list of (call, pair), with all channels and chunks
-//! of each.
+//! The better a choice would have been, the more likely it should have been. A pair is judged by the best
+//! resources that it could have had, whatever the network would have given it, and every pair is taught its
+//! resources, whether or not it is likely: a pair is only good with the right channels, and they are only
+//! learned where it is tried.
 
 use burn::tensor::{Device, Int, Tensor, TensorData, activation};
 use dynamiccl_policies::network::activation::exp;
@@ -15,15 +17,10 @@ use crate::rollout::Rollout;
 
 const CHANNELS: usize = Head::Channels.size();
 const CHUNKS: usize = Head::Chunk.size();
-/// The least that a choice is worth.
-const WORST: f32 = -10.0;
-/// What NCCL's own choice is worth. Measured from there numbers stay small, and no gradient changes.
-const OWN: f32 = -1.0;
 
-/// Pairs that could have been chosen, with what every choice after them would have been worth.
+/// Pairs that could have been chosen, with how likely every choice should have been.
 #[derive(Debug)]
-pub(super) struct Worth {
-    calls: usize,
+pub(super) struct Lesson {
     /// Which call, by pair.
     rows: Tensor<1, Int>,
     /// Which pair.
@@ -32,69 +29,129 @@ pub(super) struct Worth {
     places: Tensor<1, Int>,
     channels: Tensor<2>,
     chunks: Tensor<3>,
-    worth: Tensor<3>,
-    /// How much each pair counts where all of a call count alike.
-    even: Tensor<1>,
+    /// How likely each pair should have been.
+    of_pairs: Tensor<1>,
+    /// How likely each number of channels after it, weighed by how much the pair counts.
+    of_channels: Tensor<2>,
+    /// The same for chunks after these.
+    of_chunks: Tensor<3>,
 }
 
-impl Worth {
-    /// What is known about the chosen calls; none where nothing is.
-    pub fn new(rollout: &Rollout, chosen: &Chosen, device: &Device) -> Option<Self> {
+/// The rows of a lesson as they are gathered.
+#[derive(Default)]
+struct Rows {
+    rows: Vec<i32>,
+    pairs: Vec<i32>,
+    channels: Vec<f32>,
+    chunks: Vec<f32>,
+    of_pairs: Vec<f32>,
+    of_channels: Vec<f32>,
+    of_chunks: Vec<f32>,
+}
+
+impl Lesson {
+    /// What is known about the chosen calls; none where nothing is. A choice that is `temperature` (ln) slower
+    /// than another should be a third as likely.
+    pub fn new(rollout: &Rollout, chosen: &Chosen, temperature: f32, device: &Device) -> Option<Self> {
         let mut place = vec![None; rollout.rows()];
         chosen.calls.iter().enumerate().for_each(|(at, call)| place[call.row] = Some(at));
-        let (mut calls, mut rows, mut pairs, mut even) = (0, Vec::new(), Vec::new(), Vec::new());
-        let (mut channels, mut chunks, mut worth) = (Vec::new(), Vec::new(), Vec::new());
+        let mut rows = Rows::default();
         for truth in &rollout.truths {
-            let Some(at) = place[truth.row] else { continue };
-            let mask = rollout.masks[truth.row];
-            calls += 1;
-            let legal = mask[Head::Pair as usize].count_ones() as f32;
-            for pair in (0..PAIRS).filter(|pair| mask[Head::Pair as usize] >> pair & 1 == 1) {
-                rows.push(at as i32);
-                pairs.push(pair as i32);
-                even.push(1.0 / legal);
-                forbid(mask[Head::Channels as usize], CHANNELS, &mut channels);
-                forbid(mask[Head::Chunk as usize], CHUNKS, &mut chunks);
-                let gains = &truth.gains[pair * CHANNELS * CHUNKS..][..CHANNELS * CHUNKS];
-                worth.extend(gains.iter().map(|&gain| worth_of(gain) - OWN));
+            if let Some(at) = place[truth.row] {
+                rows.add(at, rollout.masks[truth.row], &truth.gains, temperature);
             }
         }
-        let count = rows.len();
-        let places = rows.iter().zip(&pairs).map(|(row, pair)| row * PAIRS as i32 + pair).collect();
-        let indices = |of: Vec<i32>| Tensor::from_data(TensorData::new(of, [count]), device);
-        (count > 0).then(|| Worth {
-            calls,
-            rows: indices(rows),
-            pairs: indices(pairs),
-            places: indices(places),
-            channels: matrix(channels, [count, CHANNELS], device),
-            chunks: matrix(chunks, [count, CHUNKS], device).reshape([count, 1, CHUNKS]),
-            even: Tensor::from_data(TensorData::new(even, [count]), device),
-            worth: matrix(worth, [count, CHANNELS * CHUNKS], device).reshape([count, CHANNELS, CHUNKS]),
-        })
+        (!rows.rows.is_empty()).then(|| rows.tensors(device))
     }
 
-    /// −Σ probability × worth over all choices, and the same where every legal pair is as likely; both summed over
+    /// −ln likelihood of what should have been chosen: of the pair, and of what comes after it; both summed over
     /// calls.
     pub fn losses(&self, leaves: &Leaves, said: &Said) -> [Tensor<1>; 2] {
-        let count = self.worth.dims()[0];
+        let count = self.of_pairs.dims()[0];
         let of_pairs = leaves.get("resource.pair").select(0, self.pairs.clone());
         let u = leaves.tanh(said.resource.clone().select(0, self.rows.clone()) + of_pairs);
-        let channels = activation::softmax(leaves.layer("channels", u.clone()) + self.channels.clone(), 1);
+        let channels = leaves.layer("channels", u.clone()) + self.channels.clone();
+        let channels = activation::log_softmax(channels, 1) * self.of_channels.clone();
         let of_channels = leaves.get("chunk.channels").reshape([1, CHANNELS, CHUNKS]);
         let chunks = leaves.layer("chunk", u).reshape([count, 1, CHUNKS]) + self.chunks.clone();
-        let chunks = activation::softmax(chunks + of_channels, 2);
-        let of_chunks = (chunks * self.worth.clone()).sum_dim(2).reshape([count, CHANNELS]);
-        let of_pairs = (channels * of_chunks).sum_dim(1).reshape([count]);
+        let chunks = activation::log_softmax(chunks + of_channels, 2) * self.of_chunks.clone();
         let pairs = said.ln_probabilities[Head::Pair as usize].clone();
         let rows = pairs.dims()[0];
-        let pairs = pairs.reshape([rows * PAIRS]).select(0, self.places.clone()).exp();
-        let loss = |likely: Tensor<1>| (likely * of_pairs.clone()).sum().neg() - OWN * self.calls as f32;
-        [loss(pairs), loss(self.even.clone())]
+        let pairs = pairs.reshape([rows * PAIRS]).select(0, self.places.clone()) * self.of_pairs.clone();
+        [pairs.sum().neg(), (channels.sum() + chunks.sum()).neg()]
     }
 }
 
-/// What a choice with this gain is worth: −its time ÷ the time of NCCL's own choice.
-fn worth_of(gain: f32) -> f32 {
-    if gain.is_nan() { WORST } else { (-exp(-gain)).max(WORST) }
+impl Rows {
+    /// Adds what is known about a call.
+    fn add(
+        &mut self,
+        at: usize,
+        mask: [u32; dynamiccl_spec::action::HEADS],
+        gains: &[f32],
+        temperature: f32,
+    ) {
+        let legal = (0..PAIRS).filter(|pair| mask[Head::Pair as usize] >> pair & 1 == 1);
+        let of_pair = |pair: usize| &gains[pair * CHANNELS * CHUNKS..][..CHANNELS * CHUNKS];
+        let runs: Vec<usize> = legal.filter(|&pair| best(of_pair(pair)).is_finite()).collect();
+        let likely = likely(runs.iter().map(|&pair| best(of_pair(pair))), temperature);
+        for (&pair, likely_pair) in runs.iter().zip(&likely) {
+            self.rows.push(at as i32);
+            self.pairs.push(pair as i32);
+            self.of_pairs.push(*likely_pair);
+            forbid(mask[Head::Channels as usize], CHANNELS, &mut self.channels);
+            forbid(mask[Head::Chunk as usize], CHUNKS, &mut self.chunks);
+            let counts = 0.5 * (likely_pair + 1.0 / runs.len() as f32);
+            self.add_resources(of_pair(pair), counts, temperature);
+        }
+    }
+
+    fn add_resources(&mut self, gains: &[f32], counts: f32, temperature: f32) {
+        let by_channels = likely(gains.chunks_exact(CHUNKS).map(best), temperature);
+        for (chunks, likely_channels) in gains.chunks_exact(CHUNKS).zip(by_channels) {
+            let counts = counts * likely_channels;
+            self.of_channels.push(counts);
+            let by_chunk = likely(chunks.iter().copied(), temperature);
+            self.of_chunks.extend(by_chunk.iter().map(|likely| counts * likely));
+        }
+    }
+
+    fn tensors(self, device: &Device) -> Lesson {
+        let count = self.rows.len();
+        let places = self.rows.iter().zip(&self.pairs).map(|(row, pair)| row * PAIRS as i32 + pair).collect();
+        let indices = |of: Vec<i32>| Tensor::from_data(TensorData::new(of, [count]), device);
+        let chunks = |of: Vec<f32>, channels| {
+            matrix(of, [count, channels * CHUNKS], device).reshape([count, channels, CHUNKS])
+        };
+        Lesson {
+            places: indices(places),
+            rows: indices(self.rows),
+            pairs: indices(self.pairs),
+            channels: matrix(self.channels, [count, CHANNELS], device),
+            chunks: chunks(self.chunks, 1),
+            of_pairs: Tensor::from_data(TensorData::new(self.of_pairs, [count]), device),
+            of_channels: matrix(self.of_channels, [count, CHANNELS], device),
+            of_chunks: chunks(self.of_chunks, CHANNELS),
+        }
+    }
+}
+
+/// The largest gain; −∞ where there is none.
+fn best(gains: &[f32]) -> f32 {
+    gains.iter().copied().fold(f32::NEG_INFINITY, f32::max)
+}
+
+/// How likely choices with these gains should have been: not at all where one cannot run, or none can.
+fn likely(gains: impl Iterator<Item = f32>, temperature: f32) -> Vec<f32> {
+    let gains: Vec<f32> = gains.map(|gain| if gain.is_nan() { f32::NEG_INFINITY } else { gain }).collect();
+    let best = best(&gains);
+    if !best.is_finite() {
+        return vec![0.0; gains.len()];
+    }
+    let weights: Vec<f32> = gains
+        .iter()
+        .map(|gain| if gain.is_finite() { exp((gain - best) / temperature) } else { 0.0 })
+        .collect();
+    let sum: f32 = weights.iter().sum();
+    weights.into_iter().map(|weight| weight / sum).collect()
 }

@@ -55,7 +55,7 @@ impl Figures {
         let taken = taken.map(|(ln, choice)| (ln.clone() * choice.clone()).sum_dim(1));
         let ln_ratio = taken.reduce(|a, b| a + b).expect("heads") - targets.old.clone();
         let ln_ratio = ln_ratio.clamp(-FARTHEST, FARTHEST);
-        let (ratio, weight) = (ln_ratio.clone().exp(), &targets.decided);
+        let (ratio, weight) = (ln_ratio.clone().exp(), &targets.drawn);
         let (near, far) = (ratio.clone().clamp(1.0 - clip, 1.0 + clip), ratio.clone());
         let worth = (far * targets.advantages.clone()).min_pair(near * targets.advantages.clone());
         self.0[0] = (worth * weight.clone()).sum().neg();

@@ -52,8 +52,8 @@ pub struct Part<'a> {
 /// How many rows each loss is the mean of.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Counts {
-    /// Rows that decide something: policy and entropy.
-    pub decided: f32,
+    /// Rows in which something was drawn: policy and entropy.
+    pub drawn: f32,
     /// All rows: value.
     pub rows: f32,
     /// Rows with a time: estimates.
@@ -122,7 +122,7 @@ impl Counts {
         let count = |of: &dyn Fn(usize) -> bool| rows().filter(|&row| of(row)).count().max(1) as f32;
         let among = |row: usize| environments.contains(&(row / rollout.steps));
         Counts {
-            decided: count(&|row| rollout.decides[row]),
+            drawn: count(&|row| rollout.drawn[row]),
             rows: count(&|_| true),
             timed: count(&|row| !rollout.ln_times[row].is_nan()),
             gained: count(&|row| !rollout.gains[row].is_nan()),

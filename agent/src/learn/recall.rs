@@ -18,7 +18,8 @@ pub(super) struct Recalled<'a> {
     inputs: &'a Inputs,
     /// By call, after those of the calls before the sequences.
     embeddings: Array2<f32>,
-    pass: Pass<'a>,
+    /// None where no decision sees what it leaves.
+    pass: Option<Pass<'a>>,
 }
 
 /// Gradients by what decisions see.
@@ -39,7 +40,10 @@ impl<'a> Recalled<'a> {
         tanh_all(flat_mut(&mut embeddings));
         let past = rows(embeddings.view(), 0..inputs.calls.len());
         let seen = concatenate(Axis(1), &[past, inputs.histories.view()]).expect("as many rows");
-        let pass = lstm(params).pass(seen.view(), &inputs.begins, inputs.hidden.view(), inputs.cell.view());
+        let recalls = inputs.calls.iter().any(|call| call.state > inputs.count);
+        let pass = recalls.then(|| {
+            lstm(params).pass(seen.view(), &inputs.begins, inputs.hidden.view(), inputs.cell.view())
+        });
         Recalled { params, inputs, embeddings, pass }
     }
 
@@ -49,7 +53,7 @@ impl<'a> Recalled<'a> {
         match at.checked_sub(count) {
             None => row(&self.inputs.held, at),
             Some(0) => self.params.tensor("memory.hidden"),
-            Some(after) => row(&self.pass.hidden, after - 1),
+            Some(after) => row(&self.pass.as_ref().expect("gone through").hidden, after - 1),
         }
     }
 
@@ -62,7 +66,7 @@ impl<'a> Recalled<'a> {
     pub fn zeros(&self) -> ByRecalled {
         ByRecalled {
             embeddings: Array2::zeros(self.embeddings.raw_dim()),
-            hidden: Array2::zeros(self.pass.hidden.raw_dim()),
+            hidden: Array2::zeros((self.inputs.calls.len(), self.inputs.held.ncols())),
             initial: vec![0.0; self.inputs.held.ncols()],
         }
     }
@@ -81,21 +85,23 @@ impl<'a> Recalled<'a> {
     pub fn backward(&self, mut by: ByRecalled, into: &mut [f32]) {
         let layout = self.params.layout();
         let Shape { embedding, .. } = layout.shape;
-        let gradient = lstm(self.params).backward(&self.pass, by.hidden.view(), embedding);
-        let mut of_past = rows_mut(by.embeddings.view_mut(), 0..self.inputs.calls.len());
-        of_past += &gradient.seen;
-        by.embeddings.zip_mut_with(&self.embeddings, |by, e| *by *= 1.0 - e * e);
-        add(&mut by.initial, &gradient.hidden);
         let mut put = |name: &str, numbers: &[f32]| {
             into[layout.tensor(name).range.clone()].copy_from_slice(numbers);
         };
+        if let Some(pass) = &self.pass {
+            let gradient = lstm(self.params).backward(pass, by.hidden.view(), embedding);
+            let mut of_past = rows_mut(by.embeddings.view_mut(), 0..self.inputs.calls.len());
+            of_past += &gradient.seen;
+            add(&mut by.initial, &gradient.hidden);
+            put("lstm.weight", flat(&gradient.weight));
+            put("lstm.bias", flat(&gradient.bias));
+            put("memory.cell", &gradient.cell);
+        }
+        by.embeddings.zip_mut_with(&self.embeddings, |by, e| *by *= 1.0 - e * e);
         let weight = product(self.inputs.contexts.t(), by.embeddings.view());
         put("embed.weight", flat(&weight));
         put("embed.bias", flat(&by.embeddings.sum_axis(Axis(0))));
-        put("lstm.weight", flat(&gradient.weight));
-        put("lstm.bias", flat(&gradient.bias));
         put("memory.hidden", &by.initial);
-        put("memory.cell", &gradient.cell);
     }
 }
 

@@ -6,7 +6,7 @@ use super::chosen::Chosen;
 use super::critic;
 use super::graph::Graph;
 use super::heads::heads;
-use super::hindsight::Worth;
+use super::hindsight::Lesson;
 use super::leaves::{Leaves, matrix, numbers};
 use super::losses::Figures;
 use super::recall::{ByRecalled, Recalled};
@@ -102,8 +102,9 @@ impl<'a> Work<'a> {
             let said = heads(leaves, seen, &targets);
             figures.add_policy(&said, &targets, self.coefficients.clip);
             figures.add_estimates(&said, &targets);
-            if let Some(worth) = Worth::new(part.rollout, &self.chosen, device) {
-                figures.add_hindsight(worth.losses(leaves, &said), 1.0 / part.counts.truths);
+            let temperature = self.coefficients.of.temperature;
+            if let Some(lesson) = Lesson::new(part.rollout, &self.chosen, temperature, device) {
+                figures.add_hindsight(lesson.losses(leaves, &said), 1.0 / part.counts.truths);
             }
         }
         figures.weighted(self.coefficients, device)

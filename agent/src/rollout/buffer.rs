@@ -29,6 +29,9 @@ pub struct Rollout {
     pub decides: Vec<bool>,
     /// What was chosen.
     pub choices: Vec<[u8; HEADS]>,
+    /// Whether that was drawn from the policy's probabilities. Where it was the most probable instead, or there was
+    /// nothing to decide, there is no policy loss.
+    pub drawn: Vec<bool>,
     /// ln of the probability with which it was.
     pub ln_probabilities: Vec<f32>,
     /// Whether an episode begins with this call. Its memory is then the one that every job begins with, and
@@ -97,13 +100,14 @@ impl Rollout {
         let rows = self.rewards.len();
         self.environments += 1;
         self.privileged_width = part.privileged.len() / part.rewards.len().max(1);
-        let Rollout { contexts, histories, privileged, masks, decides, choices, .. } = &mut part;
+        let Rollout { contexts, histories, privileged, masks, decides, choices, drawn, .. } = &mut part;
         self.contexts.append(contexts);
         self.histories.append(histories);
         self.privileged.append(privileged);
         self.masks.append(masks);
         self.decides.append(decides);
         self.choices.append(choices);
+        self.drawn.append(drawn);
         let Rollout { ln_probabilities, begins, sources, rewards, terminated, truncated, .. } = &mut part;
         self.ln_probabilities.append(ln_probabilities);
         self.begins.append(begins);

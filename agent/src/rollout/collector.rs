@@ -36,7 +36,10 @@ impl<E: Trainable> Collector<E> {
         config: RolloutConfig,
         threads: usize,
     ) -> Result<Self, EnvError> {
-        let seat = |at| Seat::new(make(), seed_of(seed, at), network, &config);
+        // As many as the share says among the first few as among all.
+        let holding = |seats: usize| (seats as f32 * config.held) as usize;
+        let holds = |at| holding(at + 1) > holding(at);
+        let seat = |at| Seat::new(make(), seed_of(seed, at), holds(at), network, &config);
         let seats = (0..config.environments).map(seat).collect::<Result<_, _>>()?;
         Ok(Collector { seats, config, threads })
     }

@@ -10,6 +10,8 @@ use dynamiccl_spec::math::ln;
 pub(super) struct Sampler<'a> {
     /// Random numbers.
     pub random: &'a mut Random,
+    /// Whether the most probable is taken instead, as a deployed policy does.
+    pub greedy: bool,
     /// ln of the probability of all that was drawn.
     pub ln_probability: f32,
     /// Whether something was drawn that is not the most probable.
@@ -32,7 +34,7 @@ impl Sampler<'_> {
                 legal += 1;
             }
         }
-        if legal == 1 {
+        if legal == 1 || self.greedy {
             return best;
         }
         let chosen = pick(weights, sum * self.random.uniform() as f32).unwrap_or(best);

@@ -7,7 +7,7 @@
 use std::time::Instant;
 
 use dynamiccl_env::gym::{Action, Env, EnvError, Observation};
-use dynamiccl_policies::network::{JobSum, Memory, Network, Scratch};
+use dynamiccl_policies::network::{Estimates, JobSum, Memory, Network, Scratch, Surprise};
 use dynamiccl_policies::random::Random;
 use dynamiccl_spec::action::HEADS;
 use dynamiccl_spec::features::{CALL_WIDTH, CONTEXT_WIDTH, JOB_WIDTH};
@@ -32,6 +32,12 @@ pub(super) struct Seat<E: Env> {
     held: Vec<f32>,
     /// Whether that is what every job begins with.
     fresh: bool,
+    /// Whether decisions never see the history.
+    holds: bool,
+    /// Whether the most probable is chosen in this episode, as a deployed policy does.
+    greedy: bool,
+    /// Most calls of this episode.
+    most: usize,
     /// Calls between two refreshes; none where decisions never see the history.
     refresh: Option<u32>,
     /// Calls since the last one.
@@ -51,6 +57,9 @@ pub(super) struct Seat<E: Env> {
     remembered: Vec<f32>,
     /// Whether the embedding is there already.
     embedded: bool,
+    /// What the times of the call before were expected to be.
+    expected: Estimates,
+    surprise: Surprise,
 }
 
 /// A seat as it is written down.
@@ -63,16 +72,26 @@ pub struct SavedSeat<P> {
     cell: Vec<f32>,
     held: Vec<f32>,
     fresh: bool,
+    holds: bool,
+    greedy: bool,
+    most: usize,
+    expected: Vec<f32>,
     refresh: Option<u32>,
     unseen: u32,
 }
 
 impl<E: Trainable> Seat<E> {
-    /// Takes a seat in an environment.
-    pub fn new(mut env: E, seed: u64, network: &Network, config: &RolloutConfig) -> Result<Self, EnvError> {
+    /// Takes a seat in an environment; whether decisions there never see the history.
+    pub fn new(
+        mut env: E,
+        seed: u64,
+        holds: bool,
+        network: &Network,
+        config: &RolloutConfig,
+    ) -> Result<Self, EnvError> {
         let mut seen = Observation::new(env.spaces());
         env.reset(Some(seed), &mut seen)?;
-        let mut seat = Seat::around(env, seen, Random::of(seed, 0), network);
+        let mut seat = Seat { holds, ..Seat::around(env, seen, Random::of(seed, 0), network) };
         seat.begin(network, config);
         Ok(seat)
     }
@@ -86,6 +105,9 @@ impl<E: Trainable> Seat<E> {
             held: memory.hidden().to_vec(),
             memory,
             fresh: true,
+            holds: false,
+            greedy: false,
+            most: usize::MAX,
             refresh: None,
             unseen: 0,
             begins: true,
@@ -97,6 +119,8 @@ impl<E: Trainable> Seat<E> {
             scratch: network.scratch(),
             remembered: vec![0.0; network.remembered()],
             embedded: false,
+            expected: Estimates::default(),
+            surprise: Surprise::default(),
         }
     }
 
@@ -110,6 +134,10 @@ impl<E: Trainable> Seat<E> {
             cell: self.memory.cell().to_vec(),
             held: self.held.clone(),
             fresh: self.fresh,
+            holds: self.holds,
+            greedy: self.greedy,
+            most: self.most,
+            expected: self.expected.0.to_vec(),
             refresh: self.refresh,
             unseen: self.unseen,
         }
@@ -126,10 +154,15 @@ impl<E: Trainable> Seat<E> {
             seat.sum += seat.env.step(&action, &mut seat.seen)?.reward;
             seat.done.push(action);
         }
+        seat.expected = Estimates(saved.expected.as_slice().try_into().unwrap_or_default());
+        if saved.refresh.is_some() {
+            seat.surprise.put(&seat.expected, &mut seat.seen.history);
+        }
         network.recall(&saved.hidden, &saved.cell, &saved.held, &mut seat.memory);
         seat.held.copy_from_slice(&saved.held);
         seat.begins = saved.done.is_empty();
-        (seat.fresh, seat.refresh, seat.unseen) = (saved.fresh, saved.refresh, saved.unseen);
+        (seat.fresh, seat.holds, seat.greedy) = (saved.fresh, saved.holds, saved.greedy);
+        (seat.most, seat.refresh, seat.unseen) = (saved.most, saved.refresh, saved.unseen);
         Ok(seat)
     }
 
@@ -139,10 +172,16 @@ impl<E: Trainable> Seat<E> {
         self.hold();
         (self.fresh, self.begins, self.unseen, self.sum) = (true, true, 0, 0.0);
         self.done.clear();
-        let held = self.random.uniform() < f64::from(config.held);
-        // Log-uniformly from 1 to the most.
-        let octaves = (f64::from(config.refresh.max(1)) + 1.0).log2() * self.random.uniform();
-        self.refresh = (!held).then(|| (octaves.exp2() as u32).clamp(1, config.refresh.max(1)));
+        self.greedy = self.random.uniform() < f64::from(config.greedy) && !self.holds;
+        let every = self.log_uniform([1.0, f64::from(config.refresh) + 1.0]);
+        self.refresh = (!self.holds).then(|| (every as u32).clamp(1, config.refresh.max(1)));
+        let most = self.log_uniform([config.calls as f64 / 8.0, config.calls as f64]);
+        self.most = if self.holds { config.lesson } else { most as usize };
+    }
+
+    fn log_uniform(&mut self, [least, most]: [f64; 2]) -> f64 {
+        let [least, most] = [least, most].map(f64::log2);
+        (least + (most - least) * self.random.uniform()).exp2()
     }
 
     fn hold(&mut self) {
@@ -219,26 +258,33 @@ impl<E: Trainable> Seat<E> {
     }
 
     fn decide(&mut self, network: &Network) -> (Action, f32) {
-        let mask = &self.seen.mask;
-        self.embedded = false;
-        if !self.seen.decides {
-            let choice = mask.map(|bits| bits.trailing_zeros().min(31) as u8);
-            return (Action { choice, exploratory: false }, 0.0);
-        }
         let (job, call) = split(&self.seen.context);
         if self.of_job != job {
             network.sum_job(job, &mut self.job);
             self.of_job.clear();
             self.of_job.extend_from_slice(job);
         }
-        let mut sampler = Sampler { random: &mut self.random, ln_probability: 0.0, exploratory: false };
-        let mask = Mask::of_bits(*mask);
+        self.embedded = self.refresh.is_some();
+        if self.embedded {
+            self.expected = network.expect(&self.job, call, &mut self.scratch);
+            self.remembered[..network.shape().embedding].copy_from_slice(self.scratch.embedding());
+        }
+        if self.seen.decides {
+            return self.draw(network);
+        }
+        let choice = self.seen.mask.map(|bits| bits.trailing_zeros().min(31) as u8);
+        (Action { choice, exploratory: false }, 0.0)
+    }
+
+    /// Draws what to do, and says with which probability (ln).
+    fn draw(&mut self, network: &Network) -> (Action, f32) {
+        let (_, call) = split(&self.seen.context);
+        let (random, greedy) = (&mut self.random, self.greedy);
+        let mut sampler = Sampler { random, greedy, ln_probability: 0.0, exploratory: false };
+        let mask = Mask::of_bits(self.seen.mask);
         let draw = |_, logits: &[f32]| sampler.draw(logits);
         let acted = network.act(&self.job, call, &self.memory, &mask, &mut self.scratch, draw);
-        let action = Action { choice: acted.choice.0, exploratory: sampler.exploratory };
-        self.remembered[..network.shape().embedding].copy_from_slice(self.scratch.embedding());
-        self.embedded = true;
-        (action, sampler.ln_probability)
+        (Action { choice: acted.choice.0, exploratory: sampler.exploratory }, sampler.ln_probability)
     }
 
     /// Writes down what was seen and decided.
@@ -249,6 +295,7 @@ impl<E: Trainable> Seat<E> {
         into.masks.push(self.seen.mask);
         into.decides.push(self.seen.decides);
         into.choices.push(action.choice);
+        into.drawn.push(self.seen.decides && !self.greedy);
         into.ln_probabilities.push(ln_probability);
         into.begins.push(self.begins);
         into.sources.push(source);
@@ -265,7 +312,8 @@ impl<E: Trainable> Seat<E> {
         tally: &mut Tally,
     ) -> Result<(), EnvError> {
         let row = into.rewards.len();
-        if self.seen.decides && self.random.uniform() < f64::from(config.hindsight) {
+        let asked = self.holds || self.random.uniform() < f64::from(config.hindsight);
+        if self.seen.decides && asked {
             let mut gains = vec![0.0; CHOICES].into_boxed_slice();
             if self.env.gains(&Choice(action.choice), &mut gains) {
                 into.truths.push(Truth { row, gains });
@@ -274,19 +322,23 @@ impl<E: Trainable> Seat<E> {
         self.before.copy_from_slice(&self.seen.context);
         let decides = self.seen.decides;
         let moved = self.env.step(action, &mut self.seen)?;
+        if self.refresh.is_some() {
+            self.surprise.put(&self.expected, &mut self.seen.history);
+        }
         let outcome = E::outcome(&moved.info);
         into.rewards.push(moved.reward as f32);
         into.terminated.push(moved.terminated);
-        into.truncated.push(moved.truncated);
+        let truncated = moved.truncated || self.done.len() + 1 >= self.most;
+        into.truncated.push(truncated);
         into.ln_times.push(outcome.ln_time.unwrap_or(f32::NAN));
         into.gains.push(outcome.gain.unwrap_or(f32::NAN));
         tally.call(decides, &action.choice, &outcome);
         self.sum += moved.reward;
         self.begins = false;
         self.done.push(*action);
-        if moved.terminated || moved.truncated {
+        if moved.terminated || truncated {
             tally.episode(self.sum, self.done.len() as u64);
-            if moved.truncated && !moved.terminated {
+            if !moved.terminated {
                 into.afters.push(self.after(row));
             }
             self.env.reset(None, &mut self.seen)?;

@@ -7,7 +7,7 @@ use super::Judged;
 use crate::config::Config;
 use crate::learn::{Coefficients, Counts, Learner, Part, Share};
 use crate::params::Params;
-use crate::rollout::Rollout;
+use crate::rollout::{Rollout, Source};
 
 /// Some sequences of a rollout.
 pub(super) struct Minibatch<'a> {
@@ -19,14 +19,20 @@ pub(super) struct Minibatch<'a> {
     advantages: Vec<f32>,
 }
 
-/// The environments of a rollout in another order, cut into so many minibatches.
-pub(super) fn shuffled(environments: usize, minibatches: usize, random: &mut Random) -> Vec<Vec<usize>> {
-    let mut order: Vec<usize> = (0..environments).collect();
-    for last in (1..environments).rev() {
+/// The environments of a rollout in another order, dealt out to so many minibatches. Those that see the history
+/// come first in each, so that others share no shard with them and cost no step of the LSTM.
+pub(super) fn shuffled(rollout: &Rollout, minibatches: usize, random: &mut Random) -> Vec<Vec<usize>> {
+    let mut order: Vec<usize> = (0..rollout.environments).collect();
+    for last in (1..order.len()).rev() {
         order.swap(last, random.below(last + 1));
     }
-    let size = environments.div_ceil(minibatches.max(1)).max(1);
-    order.chunks(size).map(<[usize]>::to_vec).collect()
+    let recalls = |at: &usize| {
+        let sources = &rollout.sources[at * rollout.steps..(at + 1) * rollout.steps];
+        sources.iter().any(|source| *source != Source::Initial)
+    };
+    order.sort_by_key(|at| !recalls(at));
+    let minibatches = minibatches.clamp(1, order.len().max(1));
+    (0..minibatches).map(|first| order.iter().skip(first).step_by(minibatches).copied().collect()).collect()
 }
 
 impl<'a> Minibatch<'a> {
@@ -69,10 +75,10 @@ impl<'a> Minibatch<'a> {
     }
 }
 
-/// Advantages of the deciding rows of some environments, less their mean, divided by their spread.
+/// Advantages of what was drawn in some environments, less their mean, divided by their spread.
 fn usual_advantages(rollout: &Rollout, advantages: &[f32], environments: &[usize]) -> Vec<f32> {
     let rows = environments.iter().flat_map(|at| at * rollout.steps..(at + 1) * rollout.steps);
-    let rows: Vec<usize> = rows.filter(|&row| rollout.decides[row]).collect();
+    let rows: Vec<usize> = rows.filter(|&row| rollout.drawn[row]).collect();
     let count = rows.len().max(1) as f64;
     let mean = rows.iter().map(|&row| f64::from(advantages[row])).sum::<f64>() / count;
     let square = rows.iter().map(|&row| (f64::from(advantages[row]) - mean).powi(2)).sum::<f64>() / count;

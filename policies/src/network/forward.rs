@@ -9,6 +9,7 @@ use super::heads::{Acted, Estimates};
 use super::job_sum::JobSum;
 use super::memory::Memory;
 use super::net::Network;
+use super::shape::BANDS;
 
 /// Room for the numbers between the layers of a network.
 #[derive(Debug, Clone, PartialEq)]
@@ -17,6 +18,10 @@ pub struct Scratch {
     /// How many of these the embedding is; the others fill a block.
     embedded: usize,
     expert: Vec<f32>,
+    /// How much each band of the memory counts for the call.
+    address: Vec<f32>,
+    /// What it reads there.
+    read: Vec<f32>,
     first: Vec<f32>,
     last: Vec<f32>,
     spreads: Vec<f32>,
@@ -30,6 +35,8 @@ impl Network {
             embedding: vec![0.0; self.embed.width()],
             embedded: self.shape.embedding,
             expert: vec![0.0; self.experts[0].width()],
+            address: vec![0.0; self.address.width()],
+            read: vec![0.0; self.shape.read()],
             first: vec![0.0; self.first_heads.width()],
             last: vec![0.0; self.last_heads.width()],
             spreads: vec![0.0; self.spreads.width()],
@@ -60,15 +67,34 @@ impl Network {
         scratch: &mut Scratch,
         choose: impl FnMut(Head, &[f32]) -> usize,
     ) -> Acted {
+        self.think(job, call, memory, scratch);
+        let Scratch { first, last, .. } = scratch;
+        self.choose(first, last, &call[self.slots.cost.clone()], mask, choose)
+    }
+
+    /// Works out all that does not depend on what may be chosen: [`Scratch::estimates`] are there afterwards.
+    #[inline]
+    pub fn think(&self, job: &JobSum, call: &[f32; CALL_WIDTH], memory: &Memory, scratch: &mut Scratch) {
         self.embed(job, call, scratch);
-        let Scratch { embedding, expert, first, last, .. } = scratch;
-        let of_role = &self.experts[job.role];
+        let Scratch { embedding, expert, address, read, first, .. } = scratch;
+        let (of_role, embedding) = (&self.experts[job.role], &embedding[..self.shape.embedding]);
         expert.copy_from_slice(&memory.sums[job.role * of_role.width()..][..of_role.width()]);
-        of_role.add(self.shape.memory, &embedding[..self.shape.embedding], expert);
+        of_role.add(self.shape.memory, embedding, expert);
         tanh_all(expert);
+        self.address.begin(address);
+        self.address.add(0, embedding, address);
+        for (read, cells) in read.iter_mut().zip(memory.held.chunks(BANDS)) {
+            *read = cells.iter().zip(&*address).fold(0.0, |sum, (cell, weight)| sum + cell * weight);
+        }
         self.first_heads.begin(first);
         self.first_heads.add(0, &expert[..self.shape.expert], first);
-        self.choose(first, last, &call[self.slots.cost.clone()], mask, choose)
+        self.first_heads.add(self.shape.expert, read, first);
+    }
+
+    /// What the times of a call are expected to be where nothing is remembered yet.
+    pub fn expect(&self, job: &JobSum, call: &[f32; CALL_WIDTH], scratch: &mut Scratch) -> Estimates {
+        self.think(job, call, &self.initial, scratch);
+        scratch.estimates()
     }
 
     /// How far from [`Scratch::estimates`] the times of the call that was decided last may be: ln of the
@@ -76,6 +102,7 @@ impl Network {
     pub fn ln_spreads<'a>(&self, scratch: &'a mut Scratch) -> &'a [f32] {
         self.spreads.begin(&mut scratch.spreads);
         self.spreads.add(0, &scratch.expert[..self.shape.expert], &mut scratch.spreads);
+        self.spreads.add(self.shape.expert, &scratch.read, &mut scratch.spreads);
         &scratch.spreads[..PAIRS]
     }
 }

@@ -14,7 +14,7 @@ use super::net::Network;
 /// What the feature of a predicted time has been divided by.
 const COST_SCALE: f32 = 8.0;
 /// ln of the largest factor between an estimated time and NCCL's prediction.
-const FARTHEST: f32 = 8.0;
+pub(super) const FARTHEST: f32 = 8.0;
 /// The shortest estimated time, in µs.
 const SHORTEST: f32 = 1e-3;
 

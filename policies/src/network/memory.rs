@@ -8,12 +8,14 @@ use super::forward::Scratch;
 use super::net::Network;
 use super::shape::EXPERTS;
 
-/// The state of the LSTM, and what it adds to the sums of every expert.
-#[derive(Debug, Clone, PartialEq)]
+/// The state of the LSTM, and what decisions see of it.
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Memory {
     pub(super) hidden: Vec<f32>,
     pub(super) cell: Vec<f32>,
-    /// Expert by expert.
+    /// What decisions see of h.
+    pub(super) held: Vec<f32>,
+    /// What that adds to the sums of every expert, expert by expert.
     pub(super) sums: Vec<f32>,
 }
 
@@ -32,8 +34,13 @@ impl Memory {
 impl Network {
     /// The memory with which a job begins.
     pub fn memory(&self) -> Memory {
+        self.initial.clone()
+    }
+
+    /// A memory with this state.
+    pub(super) fn memory_of(&self, hidden: Vec<f32>, cell: Vec<f32>) -> Memory {
         let sums = vec![0.0; EXPERTS * self.experts[0].width()];
-        let mut memory = Memory { hidden: self.hidden.clone(), cell: self.cell.clone(), sums };
+        let mut memory = Memory { held: hidden.clone(), hidden, cell, sums };
         self.hold(&mut memory);
         memory
     }
@@ -51,9 +58,7 @@ impl Network {
 
     /// Forgets everything since the job began.
     pub fn forget(&self, memory: &mut Memory) {
-        memory.hidden.copy_from_slice(&self.hidden);
-        memory.cell.copy_from_slice(&self.cell);
-        self.hold(memory);
+        memory.clone_from(&self.initial);
     }
 
     /// Numbers in what is remembered of one call: its embedding, then the history row after it.
@@ -83,12 +88,13 @@ impl Network {
         }
     }
 
-    /// Works out what the state of the LSTM adds to the sums of every expert.
+    /// Lets decisions see the state of the LSTM as it is now.
     pub fn hold(&self, memory: &mut Memory) {
+        memory.held.copy_from_slice(&memory.hidden);
         let width = self.experts[0].width();
         for (expert, sums) in self.experts.iter().zip(memory.sums.chunks_exact_mut(width)) {
             expert.begin(sums);
-            expert.add(0, &memory.hidden, sums);
+            expert.add(0, &memory.held, sums);
         }
     }
 }

@@ -16,6 +16,7 @@ mod linear;
 mod memory;
 mod net;
 mod shape;
+mod surprise;
 mod weights;
 
 pub use batch::{Answers, Batch, Rows};
@@ -24,5 +25,6 @@ pub use heads::{Acted, Estimates, Gain, greedy};
 pub use job_sum::JobSum;
 pub use memory::Memory;
 pub use net::Network;
-pub use shape::{EXPERTS, Shape, TENSORS};
+pub use shape::{BANDS, EXPERTS, Shape, TENSORS};
+pub use surprise::Surprise;
 pub use weights::Weights;

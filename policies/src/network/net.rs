@@ -5,6 +5,7 @@ use dynamiccl_spec::ids::PAIRS;
 
 use super::layout::Slots;
 use super::linear::{Linear, Output};
+use super::memory::Memory;
 use super::shape::{EXPERTS, Shape};
 use super::weights::Weights;
 
@@ -16,6 +17,7 @@ pub struct Network {
     pub(super) embed: Linear,
     pub(super) lstm: Linear,
     pub(super) experts: [Linear; EXPERTS],
+    pub(super) address: Linear,
     /// Path, pair, means of the estimates, and resources, side by side.
     pub(super) first_heads: Linear,
     /// ln of the spreads of the estimates, which no decision depends on.
@@ -24,8 +26,8 @@ pub struct Network {
     pub(super) last_heads: Linear,
     pub(super) anchor: f32,
     pub(super) added: Added,
-    pub(super) hidden: Vec<f32>,
-    pub(super) cell: Vec<f32>,
+    /// What a job begins with.
+    pub(super) initial: Memory,
 }
 
 /// What earlier choices add to the sums of later ones: a row for each value of the earlier head.
@@ -54,14 +56,16 @@ impl Network {
             let [weight, bias] = [weight, bias].map(|part| part.expect("a part for every role"));
             Linear::new(inputs, &[Output { weight, bias, columns: 0..bias.len() }])
         };
-        Network {
+        let [hidden, cell] = ["memory.hidden", "memory.cell"].map(|name| tensor(name).to_vec());
+        let mut network = Network {
             shape,
             slots: Slots::new(),
             embed: Linear::new(CONTEXT_WIDTH, &[output("embed.weight", "embed.bias")]),
             lstm: Linear::new(shape.lstm_inputs(), &[output("lstm.weight", "lstm.bias")]),
             experts: std::array::from_fn(expert),
+            address: Linear::new(shape.embedding, &[output("address.weight", "address.bias")]),
             first_heads: Linear::new(
-                shape.expert,
+                shape.thought(),
                 &[
                     output("path.weight", "path.bias"),
                     output("pair.weight", "pair.bias"),
@@ -69,7 +73,7 @@ impl Network {
                     output("resource.weight", "resource.bias"),
                 ],
             ),
-            spreads: Linear::new(shape.expert, &[estimate(PAIRS..2 * PAIRS)]),
+            spreads: Linear::new(shape.thought(), &[estimate(PAIRS..2 * PAIRS)]),
             last_heads: Linear::new(
                 shape.resource,
                 &[
@@ -88,9 +92,10 @@ impl Network {
                 chunk_to_gain: tensor("gain.chunk").to_vec(),
                 threads_to_gain: tensor("gain.threads").to_vec(),
             },
-            hidden: tensor("memory.hidden").to_vec(),
-            cell: tensor("memory.cell").to_vec(),
-        }
+            initial: Memory::default(),
+        };
+        network.initial = network.memory_of(hidden, cell);
+        network
     }
 
     /// Its widths.

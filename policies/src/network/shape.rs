@@ -11,6 +11,9 @@ use dynamiccl_spec::{Head, Role};
 /// Role experts.
 pub const EXPERTS: usize = Role::ALL.len();
 
+/// Cells of the LSTM that a call reads as one, weighed by its address.
+pub const BANDS: usize = 11;
+
 /// The widths that a network is free to choose.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shape {
@@ -41,10 +44,20 @@ impl Shape {
         self.embedding + HISTORY_WIDTH + self.memory
     }
 
+    /// Numbers that a call reads from the memory.
+    pub const fn read(&self) -> usize {
+        self.memory.div_ceil(BANDS)
+    }
+
+    /// What the first heads see: what the expert says, then what was read.
+    pub const fn thought(&self) -> usize {
+        self.expert + self.read()
+    }
+
     /// The name and dimensions of every tensor, in the order of the file.
     pub fn tensors(&self) -> [(&'static str, Vec<usize>); TENSORS] {
         let Shape { embedding, memory, expert, resource } = *self;
-        let size = Head::size;
+        let (size, thought) = (Head::size, self.thought());
         [
             ("embed.weight", vec![CONTEXT_WIDTH, embedding]),
             ("embed.bias", vec![embedding]),
@@ -54,13 +67,16 @@ impl Shape {
             // Memory first: between refreshes its share of the sum is worked out once.
             ("expert.weight", vec![EXPERTS, memory + embedding, expert]),
             ("expert.bias", vec![EXPERTS, expert]),
-            ("path.weight", vec![expert, size(Head::Path)]),
+            // Where in the memory a call looks.
+            ("address.weight", vec![embedding, BANDS]),
+            ("address.bias", vec![BANDS]),
+            ("path.weight", vec![thought, size(Head::Path)]),
             ("path.bias", vec![size(Head::Path)]),
-            ("pair.weight", vec![expert, PAIRS]),
+            ("pair.weight", vec![thought, PAIRS]),
             ("pair.bias", vec![PAIRS]),
             // How much NCCL's own prediction counts: the logit of a pair loses this × ln(its predicted time).
             ("pair.anchor", vec![1]),
-            ("resource.weight", vec![expert, resource]),
+            ("resource.weight", vec![thought, resource]),
             ("resource.bias", vec![resource]),
             ("resource.path", vec![size(Head::Path), resource]),
             ("resource.pair", vec![PAIRS, resource]),
@@ -72,7 +88,7 @@ impl Shape {
             ("threads.weight", vec![resource, size(Head::Threads)]),
             ("threads.bias", vec![size(Head::Threads)]),
             // Mean of ln(time / NCCL's prediction) for each pair, then ln of its spread for each.
-            ("estimate.weight", vec![expert, 2 * PAIRS]),
+            ("estimate.weight", vec![thought, 2 * PAIRS]),
             ("estimate.bias", vec![2 * PAIRS]),
             // Mean of ln(NCCL's own time / time) for the knobs chosen, then ln of its spread.
             ("gain.weight", vec![resource, 2]),
@@ -88,4 +104,4 @@ impl Shape {
 }
 
 /// Number of tensors.
-pub const TENSORS: usize = 31;
+pub const TENSORS: usize = 33;

@@ -4,6 +4,8 @@
 
 use dynamiccl_spec::features::{Encoder, HISTORY_WIDTH, PastCall};
 
+use crate::network::{Estimates, Surprise};
+
 /// Calls that memory has not taken in yet. Room for all of them is taken at the beginning.
 #[derive(Debug, Clone)]
 pub(super) struct History {
@@ -11,29 +13,32 @@ pub(super) struct History {
     embedding: usize,
     /// Calls that are here, the last perhaps by half.
     calls: usize,
-    waiting: bool,
+    /// What the times of the last call were expected to be, where it is here by half.
+    waiting: Option<Estimates>,
+    surprise: Surprise,
 }
 
 impl History {
     /// Room for this many calls whose contexts are embedded in so many numbers.
     pub fn new(calls: usize, embedding: usize) -> Self {
         let rows = vec![0.0; calls * (embedding + HISTORY_WIDTH)];
-        History { rows, embedding, calls: 0, waiting: false }
+        History { rows, embedding, calls: 0, waiting: None, surprise: Surprise::default() }
     }
 
-    /// Adds the embedding of a call.
-    pub fn call(&mut self, embedding: &[f32]) {
+    /// Adds the embedding of a call, and what its times are expected to be.
+    pub fn call(&mut self, embedding: &[f32], expected: Estimates) {
         let width = self.embedding + HISTORY_WIDTH;
         self.rows[self.calls * width..][..self.embedding].copy_from_slice(embedding);
-        (self.calls, self.waiting) = (self.calls + 1, true);
+        (self.calls, self.waiting) = (self.calls + 1, Some(expected));
     }
 
     /// Adds what became of the last call, and says whether there is no room for another.
     pub fn became(&mut self, past: &PastCall) -> bool {
         let width = self.embedding + HISTORY_WIDTH;
-        if std::mem::take(&mut self.waiting) {
+        if let Some(expected) = self.waiting.take() {
             let row = self.rows[..self.calls * width].last_chunk_mut().expect("a call waits");
             Encoder::history(past, row);
+            self.surprise.put(&expected, row);
         }
         self.calls * width == self.rows.len()
     }
@@ -45,6 +50,6 @@ impl History {
 
     /// Forgets them.
     pub fn clear(&mut self) {
-        (self.calls, self.waiting) = (0, false);
+        (self.calls, self.waiting) = (0, None);
     }
 }

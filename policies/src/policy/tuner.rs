@@ -117,7 +117,8 @@ impl PolicyTuner {
         }
         query.encoder.call(query.call, &mut self.call);
         let (job, _) = self.jobs.of(network, query.encoder);
-        history.call(network.embed(job, &self.call, scratch));
+        let expected = network.expect(job, &self.call, scratch);
+        history.call(scratch.embedding(), expected);
     }
 }
 

@@ -1,7 +1,7 @@
 //! The equations of `docs/network.md`, number by number: packed weights and partial sums change no bit.
 
 use dynamiccl_policies::network::activation::{sigmoid, tanh};
-use dynamiccl_policies::network::{Acted, EXPERTS, Gain, Network, Shape, Weights, greedy};
+use dynamiccl_policies::network::{Acted, BANDS, EXPERTS, Gain, Network, Shape, Weights, greedy};
 use dynamiccl_policies::probe::{Call, weights};
 use dynamiccl_policies::random::Random;
 use dynamiccl_spec::features::catalogue::slot;
@@ -50,7 +50,7 @@ impl Reference<'_> {
         }
     }
 
-    /// What an expert says.
+    /// What an expert says, and what is read.
     fn expert(&self, context: &[f32], hidden: &[f32]) -> Vec<f32> {
         let slot = slot("pipeline_role").unwrap();
         let role = context[slot].iter().position(|&x| x == 1.0).unwrap();
@@ -59,7 +59,16 @@ impl Reference<'_> {
             &tensor[role * tensor.len() / EXPERTS..][..tensor.len() / EXPERTS]
         };
         let inputs = [hidden, &self.embedding(context)].concat();
-        self.sums(part("expert.weight"), part("expert.bias"), &inputs).into_iter().map(tanh).collect()
+        let said = self.sums(part("expert.weight"), part("expert.bias"), &inputs).into_iter().map(tanh);
+        said.chain(self.read(context, hidden)).collect()
+    }
+
+    /// What a call reads from the memory.
+    fn read(&self, context: &[f32], hidden: &[f32]) -> Vec<f32> {
+        let address = self.layer("address", &self.embedding(context));
+        let of =
+            |cells: &[f32]| cells.iter().zip(&address).fold(0.0, |sum, (cell, weight)| sum + cell * weight);
+        hidden.chunks(BANDS).map(of).collect()
     }
 
     fn act(&self, context: &[f32], hidden: &[f32], mask: &Mask, own: usize) -> (Acted, Vec<f32>) {

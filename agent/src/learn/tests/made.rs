@@ -212,6 +212,7 @@ fn add_call(made: &mut Rollout, row: usize, rng: &mut ChaCha8Rng) {
     made.masks.push(mask);
     made.choices.push(choice);
     made.decides.push(decides);
+    made.drawn.push(decides && rng.random::<f32>() < 0.8);
     let mut or_none = |far: f32| if rng.random::<f32>() < 0.3 { f32::NAN } else { uniform(rng, -far, far) };
     made.ln_times.push(or_none(1.5));
     made.gains.push(or_none(0.7));

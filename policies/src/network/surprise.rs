@@ -1,0 +1,44 @@
+//! A measured time against what the policy expected, in place of NCCL's prediction.
+//!
+//! A history row says how far a time was from NCCL's prediction. Most of that is known before: it is what the
+//! estimates say of a job that has just begun. What is worth remembering is the rest, so the LSTM sees that.
+
+use std::ops::Range;
+
+use dynamiccl_spec::features::catalogue::slot;
+
+use super::heads::{Estimates, FARTHEST};
+
+/// What ln of a ratio of times has been divided by.
+const TIME_SCALE: f32 = 8.0;
+
+/// Where in a history row the numbers lie that this is about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Surprise {
+    measured: usize,
+    time: usize,
+    pair: Range<usize>,
+}
+
+impl Default for Surprise {
+    fn default() -> Self {
+        let slot = |name| slot(name).expect("a feature of this encoding");
+        Surprise {
+            measured: slot("has_feedback").start,
+            time: slot("last_time").start,
+            pair: slot("last_pair"),
+        }
+    }
+}
+
+impl Surprise {
+    /// Takes what was expected of a call from what the history row says of its time.
+    pub fn put(&self, estimates: &Estimates, history: &mut [f32]) {
+        let ran = history[self.pair.clone()].iter().position(|&x| x == 1.0);
+        if let Some(pair) = ran.filter(|_| history[self.measured] == 1.0) {
+            let expected = estimates.0[pair];
+            let expected = if expected.is_nan() { 0.0 } else { expected.clamp(-FARTHEST, FARTHEST) };
+            history[self.time] -= expected / TIME_SCALE;
+        }
+    }
+}
