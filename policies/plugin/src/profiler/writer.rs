@@ -1,0 +1,203 @@
+//! The thread that writes: it empties the ring, and nothing of NCCL's ever waits for it.
+
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use super::journal::{self, Journal};
+use super::labels::Labels;
+use super::prometheus::Metrics;
+use super::recorder::Recorder;
+use super::say::Voice;
+use super::settings::Settings;
+use super::signals;
+
+/// Time between two looks at the ring.
+const EVERY: Duration = Duration::from_millis(50);
+/// Time between two looks at what is under way.
+const SWEEP_EVERY: Duration = Duration::from_secs(1);
+/// Time that a last communicator waits for a disk.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// Bytes of lines that are written in one piece.
+const PIECE: usize = 64 << 10;
+
+/// The thread, while there is one.
+#[derive(Debug)]
+pub struct Writer {
+    thread: JoinHandle<()>,
+    stop: Arc<AtomicBool>,
+}
+
+impl Writer {
+    /// Starts it. What the user asked for and cannot be had is said; nothing where nothing can be had.
+    pub fn start(
+        recorder: &'static Recorder,
+        labels: &'static Labels,
+        settings: &Settings,
+        voice: Voice,
+    ) -> Option<Self> {
+        let host = journal::host();
+        let open = |folder| Journal::open(folder, &host, settings.records_max);
+        let journal = opened(settings.records.as_deref().map(open), "records", voice);
+        let open = |folder| Metrics::open(folder, &host, &settings.process, &settings.job);
+        let metrics = opened(settings.metrics.as_deref().map(open), "metrics", voice);
+        if journal.is_none() && metrics.is_none() {
+            return None;
+        }
+        if let Some(journal) = &journal {
+            voice.info(&format!("profiler: records go to {}", journal.path().display()));
+        }
+        let stop = Arc::new(AtomicBool::new(false));
+        let mut work = Work {
+            recorder,
+            labels,
+            stop: Arc::clone(&stop),
+            journal,
+            metrics,
+            metrics_every: settings.metrics_every,
+            lines: String::with_capacity(2 * PIECE),
+            line_count: 0,
+            voice,
+            has_warned: false,
+        };
+        let body = move || {
+            signals::block_all();
+            if catch_unwind(AssertUnwindSafe(|| work.run())).is_err() {
+                voice.warn("profiler: the writing thread failed; nothing more is recorded");
+            }
+        };
+        match thread::Builder::new().name("dynamiccl".to_owned()).spawn(body) {
+            Ok(thread) => Some(Writer { thread, stop }),
+            Err(error) => {
+                voice.warn(&format!("profiler: no thread to write with, nothing is recorded: {error}"));
+                None
+            }
+        }
+    }
+
+    /// Has everything written and ends the thread. A disk that hangs is not waited for: the thread then ends
+    /// by itself, and the system keeps the library for as long as it runs.
+    pub fn stop(self, voice: Voice) {
+        self.stop.store(true, Ordering::Release);
+        self.thread.thread().unpark();
+        let asked = Instant::now();
+        while !self.thread.is_finished() {
+            if asked.elapsed() > PATIENCE {
+                voice.warn("profiler: the disk does not answer; records are lost");
+                return;
+            }
+            thread::sleep(Duration::from_millis(1));
+        }
+        // What it died of has been said.
+        let _ = self.thread.join();
+    }
+
+    /// Lets go of a thread that a fork has left in the parent.
+    pub fn forget(self) {
+        std::mem::forget(self);
+    }
+}
+
+fn opened<T>(asked: Option<io::Result<T>>, what: &str, voice: Voice) -> Option<T> {
+    asked.and_then(|opened| {
+        let said = |error| voice.warn(&format!("profiler: no {what} are written: {error}"));
+        opened.map_err(said).ok()
+    })
+}
+
+/// What the thread has in its hands.
+struct Work {
+    recorder: &'static Recorder,
+    labels: &'static Labels,
+    stop: Arc<AtomicBool>,
+    journal: Option<Journal>,
+    metrics: Option<Metrics>,
+    metrics_every: Duration,
+    lines: String,
+    line_count: u64,
+    voice: Voice,
+    has_warned: bool,
+}
+
+impl Work {
+    fn run(&mut self) {
+        let (mut swept, mut measured) = (Instant::now(), Instant::now());
+        loop {
+            let is_last = self.stop.load(Ordering::Acquire);
+            if is_last {
+                self.recorder.close_all();
+            } else if swept.elapsed() >= SWEEP_EVERY {
+                self.recorder.sweep();
+                swept = Instant::now();
+            }
+            self.drain();
+            if is_last || measured.elapsed() >= self.metrics_every {
+                self.write_metrics();
+                measured = Instant::now();
+            }
+            if is_last {
+                return;
+            }
+            thread::park_timeout(EVERY);
+        }
+    }
+
+    fn drain(&mut self) {
+        while let Some(record) = self.recorder.pop() {
+            if let Some(metrics) = &mut self.metrics {
+                metrics.add(&record);
+            }
+            record.write_line(&mut self.lines);
+            self.line_count += 1;
+            if self.lines.len() >= PIECE {
+                self.flush();
+            }
+        }
+        let dropped = self.recorder.take_dropped();
+        if dropped > 0 {
+            self.say_dropped(dropped);
+        }
+        self.flush();
+    }
+
+    fn say_dropped(&mut self, dropped: u64) {
+        self.lines.push_str(&format!("{{\"dropped\":{dropped}}}\n"));
+        if let Some(metrics) = &mut self.metrics {
+            metrics.add_dropped(dropped);
+        }
+        self.warn_once(&format!("profiler: {dropped} collectives came too fast to be recorded"));
+    }
+
+    fn flush(&mut self) {
+        let Some(journal) = self.journal.as_mut().filter(|_| !self.lines.is_empty()) else {
+            self.lines.clear();
+            self.line_count = 0;
+            return;
+        };
+        if let Err(error) = journal.write(&self.lines) {
+            let path = journal.path().display();
+            let said = format!("profiler: {path}: {error}; records are lost until it can be written again");
+            self.warn_once(&said);
+            self.recorder.count_dropped(self.line_count);
+        }
+        self.lines.clear();
+        self.line_count = 0;
+    }
+
+    fn write_metrics(&mut self) {
+        let Some(metrics) = &mut self.metrics else { return };
+        if let Err(error) = metrics.write(self.labels) {
+            self.warn_once(&format!("profiler: metrics cannot be written: {error}"));
+        }
+    }
+
+    /// One line in somebody's log; the counts of what is lost stand beside the records.
+    fn warn_once(&mut self, said: &str) {
+        if !std::mem::replace(&mut self.has_warned, true) {
+            self.voice.warn(said);
+        }
+    }
+}
