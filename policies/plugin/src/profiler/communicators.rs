@@ -5,8 +5,9 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+const SLOT_BITS: u32 = 12;
 /// Most communicators at a time; those beyond are not recorded.
-pub const LIVE_MAX: usize = 4096;
+pub const LIVE_MAX: usize = 1 << SLOT_BITS;
 
 /// What NCCL says of a communicator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -35,8 +36,6 @@ struct Slot {
     name: AtomicU64,
 }
 
-const SLOT_BITS: u32 = 12;
-
 impl Slot {
     const fn new() -> Self {
         Slot {
@@ -51,7 +50,6 @@ impl Slot {
 impl Communicators {
     /// An empty table.
     pub const fn new() -> Self {
-        assert!(LIVE_MAX == 1 << SLOT_BITS);
         Communicators { slots: [const { Slot::new() }; LIVE_MAX], next: AtomicU64::new(0) }
     }
 
@@ -62,7 +60,7 @@ impl Communicators {
             let slot = &self.slots[at];
             let turn = slot.turn.load(Ordering::Relaxed);
             // Half a claim: the turn stays even, so nobody reads the slot before it is filled.
-            if turn % 2 == 0
+            if turn.is_multiple_of(2)
                 && slot.turn.compare_exchange(turn, turn + 2, Ordering::Acquire, Ordering::Relaxed).is_ok()
             {
                 slot.id.store(about.id, Ordering::Relaxed);
@@ -82,7 +80,7 @@ impl Communicators {
     /// The communicator of a context.
     pub fn get(&self, context: u64) -> Option<About> {
         let (slot, turn) = self.slot(context);
-        if turn % 2 == 0 || slot.turn.load(Ordering::Acquire) != turn {
+        if turn.is_multiple_of(2) || slot.turn.load(Ordering::Acquire) != turn {
             return None;
         }
         let shape = slot.shape.load(Ordering::Relaxed);
@@ -97,7 +95,7 @@ impl Communicators {
     /// Removes one; `false` where the context is no communicator's (any more).
     pub fn remove(&self, context: u64) -> bool {
         let (slot, turn) = self.slot(context);
-        turn % 2 == 1
+        !turn.is_multiple_of(2)
             && slot.turn.compare_exchange(turn, turn + 1, Ordering::Release, Ordering::Relaxed).is_ok()
     }
 
