@@ -2,3 +2,4 @@
 //! decisions come from `dynamiccl-policies`. It exports no symbol yet, so NCCL leaves it alone.
 
 pub mod float_mode;
+pub mod logger;
