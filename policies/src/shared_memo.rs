@@ -100,8 +100,8 @@ impl<const WORDS: usize> Entry<WORDS> {
     /// Writes both, unless another thread is at it.
     fn write(&self, key: &[u64; WORDS], answer: u64) -> bool {
         let version = self.version.load(Relaxed);
-        let mine = version & 1 == 0
-            && self.version.compare_exchange(version, version + 1, Acquire, Relaxed).is_ok();
+        let mine =
+            version & 1 == 0 && self.version.compare_exchange(version, version + 1, Acquire, Relaxed).is_ok();
         if mine {
             // Nobody sees a word of what follows without seeing the odd version.
             fence(Release);
