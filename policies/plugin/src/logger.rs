@@ -16,8 +16,9 @@ pub struct Logger(Option<RawLogger>);
 const WARN: c_int = 2;
 const INFO: c_int = 3;
 
-/// NCCL_INIT | NCCL_ENV | NCCL_TUNING: a user who asks for any of these sees our lines.
-const SUBSYSTEMS: c_ulong = 0x1 | 0x40 | 0x80;
+/// NCCL_TUNING, and with it NCCL_INIT and NCCL_ENV: a user who asks for any of these sees our lines.
+const TUNING: c_ulong = 0x40;
+const SUBSYSTEMS: c_ulong = 0x1 | 0x80 | TUNING;
 /// Where NCCL says a line comes from.
 const SOURCE: &CStr = c"dynamiccl";
 /// What is said is an argument and never the format.
@@ -35,22 +36,35 @@ impl Logger {
         Logger(raw)
     }
 
+    /// Says why the job cannot go on, on the error stream where NCCL has no log.
+    pub fn fail(&self, text: &str) {
+        self.warn(text);
+        if self.0.is_none() {
+            eprintln!("DynamICCL: {text}");
+        }
+    }
+
     /// Says what a user must know.
     pub fn warn(&self, text: &str) {
-        self.say(WARN, text);
+        self.say(WARN, SUBSYSTEMS, text);
     }
 
     /// Says what a user may want to know.
     pub fn info(&self, text: &str) {
-        self.say(INFO, text);
+        self.say(INFO, SUBSYSTEMS, text);
     }
 
-    fn say(&self, level: c_int, text: &str) {
+    /// Says what only a user who asks how calls are tuned wants to know.
+    pub fn tuning(&self, text: &str) {
+        self.say(INFO, TUNING, text);
+    }
+
+    fn say(&self, level: c_int, subsystems: c_ulong, text: &str) {
         let Some(raw) = self.0 else { return };
         // A line is text of one line, whatever a path that it quotes may hold.
         let line: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
         let Ok(line) = CString::new(format!("DynamICCL: {line}")) else { return };
         // SAFETY: who made this promised what the function takes; all strings end and outlive the call.
-        unsafe { raw(level, SUBSYSTEMS, SOURCE.as_ptr(), 0, FORMAT.as_ptr(), line.as_ptr()) };
+        unsafe { raw(level, subsystems, SOURCE.as_ptr(), 0, FORMAT.as_ptr(), line.as_ptr()) };
     }
 }

@@ -1,7 +1,6 @@
 //! The border: no panic crosses it, and whatever comes across is made plain numbers.
 
 use std::ffi::{c_char, c_int, c_void};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -9,16 +8,21 @@ use super::super::communicators::About;
 use super::super::event::Event;
 use super::super::lifecycle::{self, RECORDER};
 use super::super::say::Voice;
-use super::{COLLECTIVE, KERNEL, SUCCESS, text};
+use super::{COLLECTIVE, KERNEL, text};
+use crate::abi::guard::guarded;
+use crate::abi::{NcclResult, SUCCESS};
 use crate::logger::{Logger, RawLogger};
 
 static HAS_PANICKED: AtomicBool = AtomicBool::new(false);
 
 /// Runs this; a panic ends here and is said once.
-fn contained(work: impl FnOnce()) -> c_int {
-    if catch_unwind(AssertUnwindSafe(work)).is_err() && !HAS_PANICKED.swap(true, Ordering::Relaxed) {
-        let _ = catch_unwind(|| Voice::new(None).warn("profiler: failed inside; the job goes on without it"));
-    }
+fn contained(point: &str, work: impl FnOnce()) -> NcclResult {
+    let otherwise = || {
+        if !HAS_PANICKED.swap(true, Ordering::Relaxed) {
+            Voice::new(None).warn("profiler: internal error (a bug of ours); the job goes on without it");
+        }
+    };
+    guarded(point, work, otherwise);
     SUCCESS
 }
 
@@ -69,14 +73,14 @@ impl Opening<'_> {
 
     /// Begins a communicator. The mask is one for the whole process, so every communicator asks for the
     /// same, recorded itself or not.
-    pub fn attach(mut self, told: Told) -> c_int {
+    pub fn attach(mut self, told: Told) -> NcclResult {
         if let Some(context) = &mut self.context {
             **context = ptr::null_mut();
         }
         if let Some(mask) = &mut self.mask {
             **mask = 0;
         }
-        contained(|| {
+        contained("profiler init", || {
             // Without a place for the context NCCL could never end what we begin.
             let Some(context) = self.context else { return };
             let attached = lifecycle::attach(told.about, &told.name, Voice::new(told.logger));
@@ -93,10 +97,10 @@ pub fn start(
     context: *mut c_void,
     handle: Option<&mut *mut c_void>,
     describe: impl FnOnce() -> Option<Event>,
-) -> c_int {
+) -> NcclResult {
     let Some(handle) = handle else { return SUCCESS };
     *handle = ptr::null_mut();
-    contained(|| {
+    contained("profiler start", || {
         if let Some(event) = describe() {
             *handle = pointer(RECORDER.start(number(context), event));
         }
@@ -104,13 +108,13 @@ pub fn start(
 }
 
 /// Stops an event.
-pub fn stop(handle: *mut c_void, by_host: bool) -> c_int {
-    contained(|| RECORDER.stop(number(handle), by_host))
+pub fn stop(handle: *mut c_void, by_host: bool) -> NcclResult {
+    contained("profiler stop", || RECORDER.stop(number(handle), by_host))
 }
 
 /// Says when a kernel stopped.
-pub fn kernel_ended(handle: *mut c_void, gpu_ns: Option<u64>) -> c_int {
-    contained(|| {
+pub fn kernel_ended(handle: *mut c_void, gpu_ns: Option<u64>) -> NcclResult {
+    contained("profiler state", || {
         if let Some(gpu_ns) = gpu_ns {
             RECORDER.kernel_ended(number(handle), gpu_ns);
         }
@@ -118,8 +122,8 @@ pub fn kernel_ended(handle: *mut c_void, gpu_ns: Option<u64>) -> c_int {
 }
 
 /// Ends a communicator.
-pub fn finalize(context: *mut c_void) -> c_int {
-    contained(|| lifecycle::detach(number(context), Voice::new(None)))
+pub fn finalize(context: *mut c_void) -> NcclResult {
+    contained("profiler finalize", || lifecycle::detach(number(context), Voice::new(None)))
 }
 
 /// A handle as what NCCL keeps; it is never followed.

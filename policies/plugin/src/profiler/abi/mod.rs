@@ -15,13 +15,11 @@ mod v4;
 mod v5;
 mod v6;
 
-use std::ffi::{c_char, c_int, c_void};
+use std::ffi::{c_int, c_void};
 
 use super::event::Event;
+use crate::abi::{NAME, Name, NcclResult, SUCCESS, assert_table};
 use border::Opening;
-
-/// ncclSuccess.
-const SUCCESS: c_int = 0;
 
 /// Kinds of events, by NCCL's bits.
 const GROUP: u64 = 1 << 0;
@@ -31,22 +29,16 @@ const KERNEL: u64 = 1 << 6;
 /// ncclProfilerKernelChStop: the state that carries the GPU's clock.
 const KERNEL_STOP: c_int = 22;
 
-/// The name that NCCL logs.
-const NAME: *const c_char = c"DynamICCL".as_ptr();
-
 /// NCCL's table of functions; only how it begins differs between versions.
 #[repr(C)]
 pub struct Table<Init, Description, State> {
-    name: *const c_char,
+    name: Name,
     init: Init,
-    start: unsafe extern "C" fn(*mut c_void, *mut *mut c_void, *mut Description) -> c_int,
-    stop: unsafe extern "C" fn(*mut c_void) -> c_int,
-    state: unsafe extern "C" fn(*mut c_void, c_int, *mut State) -> c_int,
-    finalize: unsafe extern "C" fn(*mut c_void) -> c_int,
+    start: unsafe extern "C" fn(*mut c_void, *mut *mut c_void, *mut Description) -> NcclResult,
+    stop: unsafe extern "C" fn(*mut c_void) -> NcclResult,
+    state: unsafe extern "C" fn(*mut c_void, c_int, *mut State) -> NcclResult,
+    finalize: unsafe extern "C" fn(*mut c_void) -> NcclResult,
 }
-
-// SAFETY: the table is never written, and its name is a constant.
-unsafe impl<Init, Description, State> Sync for Table<Init, Description, State> {}
 
 /// A version's description of an event.
 trait Describes {
@@ -74,32 +66,33 @@ const _: () = {
     assert!(size_of::<usize>() == 8, "handles need 64 bits");
     assert!(size_of::<OldState>() == 16);
     assert!(size_of::<KernelState>() == 8);
-    assert!(size_of::<v1::Profiler>() == 48);
 };
+
+assert_table!(Table<InitUnknown, (), OldState>: name init start stop state finalize);
 
 unsafe extern "C" fn start<D: Describes>(
     context: *mut c_void,
     handle: *mut *mut c_void,
     description: *mut D,
-) -> c_int {
+) -> NcclResult {
     // SAFETY: NCCL's pointers, or null.
     border::start(context, unsafe { handle.as_mut() }, || unsafe { description.as_ref()?.event() })
 }
 
 /// Nobody but the host says when a kernel stopped.
-unsafe extern "C" fn stop_by_host(handle: *mut c_void) -> c_int {
+unsafe extern "C" fn stop_by_host(handle: *mut c_void) -> NcclResult {
     border::stop(handle, true)
 }
 
-unsafe extern "C" fn stop(handle: *mut c_void) -> c_int {
+unsafe extern "C" fn stop(handle: *mut c_void) -> NcclResult {
     border::stop(handle, false)
 }
 
-unsafe extern "C" fn no_state(_: *mut c_void, _: c_int, _: *mut OldState) -> c_int {
+unsafe extern "C" fn no_state(_: *mut c_void, _: c_int, _: *mut OldState) -> NcclResult {
     SUCCESS
 }
 
-unsafe extern "C" fn kernel_state(handle: *mut c_void, state: c_int, args: *mut KernelState) -> c_int {
+unsafe extern "C" fn kernel_state(handle: *mut c_void, state: c_int, args: *mut KernelState) -> NcclResult {
     if state != KERNEL_STOP {
         return SUCCESS;
     }
@@ -107,12 +100,14 @@ unsafe extern "C" fn kernel_state(handle: *mut c_void, state: c_int, args: *mut 
     border::kernel_ended(handle, unsafe { args.as_ref() }.map(|args| args.gpu_ns))
 }
 
-unsafe extern "C" fn finalize(context: *mut c_void) -> c_int {
+unsafe extern "C" fn finalize(context: *mut c_void) -> NcclResult {
     border::finalize(context)
 }
 
+type InitUnknown = unsafe extern "C" fn(*mut *mut c_void, *mut c_int) -> NcclResult;
+
 /// v1 to v3 say nothing of the communicator.
-unsafe extern "C" fn init_unknown(context: *mut *mut c_void, mask: *mut c_int) -> c_int {
+unsafe extern "C" fn init_unknown(context: *mut *mut c_void, mask: *mut c_int) -> NcclResult {
     // SAFETY: NCCL's pointers, or null.
     let opening = unsafe { Opening::new(context, mask) };
     opening.attach(border::Told::default())

@@ -8,7 +8,8 @@ use dynamiccl_spec::{Algorithm, Protocol};
 use super::super::event::{Channels, Counted, Event, Started};
 use super::super::names;
 use super::{
-    COLLECTIVE, Describes, GROUP, NAME, OldState, Table, finalize, init_unknown, no_state, start, stop,
+    COLLECTIVE, Describes, GROUP, InitUnknown, NAME, OldState, Table, finalize, init_unknown, no_state,
+    start, stop,
 };
 
 /// `ncclProfilerEventDescr_v1_t`, whose largest kind is the collective.
@@ -78,10 +79,7 @@ impl Describes for Description {
     }
 }
 
-/// The table of this version.
-pub type Profiler = Table<unsafe extern "C" fn(*mut *mut c_void, *mut c_int) -> c_int, Description, OldState>;
-
 /// What NCCL 2.23 looks for.
 #[unsafe(export_name = "ncclProfiler_v1")]
-pub static PROFILER: Profiler =
+pub static PROFILER: Table<InitUnknown, Description, OldState> =
     Table { name: NAME, init: init_unknown, start: start::<Description>, stop, state: no_state, finalize };

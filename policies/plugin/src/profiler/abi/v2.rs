@@ -7,7 +7,8 @@ use super::super::event::{Channels, Counted, Event, Started};
 use super::super::names;
 use super::text::bytes;
 use super::{
-    COLLECTIVE, Describes, GROUP, NAME, OldState, Table, finalize, init_unknown, no_state, start, stop,
+    COLLECTIVE, Describes, GROUP, InitUnknown, NAME, OldState, Table, finalize, init_unknown, no_state,
+    start, stop,
 };
 
 /// `ncclProfilerEventDescr_v2_t`, whose largest kind is the collective.
@@ -80,10 +81,7 @@ impl Describes for Description {
     }
 }
 
-/// The table of this version.
-type Profiler = Table<unsafe extern "C" fn(*mut *mut c_void, *mut c_int) -> c_int, Description, OldState>;
-
 /// What NCCL 2.24 and 2.25 look for.
 #[unsafe(export_name = "ncclProfiler_v2")]
-pub static PROFILER: Profiler =
+pub static PROFILER: Table<InitUnknown, Description, OldState> =
     Table { name: NAME, init: init_unknown, start: start::<Description>, stop, state: no_state, finalize };

@@ -8,8 +8,8 @@ use super::super::names;
 use super::border::number;
 use super::text::bytes;
 use super::{
-    COLLECTIVE, Describes, GROUP, KERNEL, NAME, OldState, Table, finalize, init_unknown, no_state, start,
-    stop_by_host,
+    COLLECTIVE, Describes, GROUP, InitUnknown, KERNEL, NAME, OldState, Table, finalize, init_unknown,
+    no_state, start, stop_by_host,
 };
 
 /// `ncclProfilerEventDescr_v3_t`.
@@ -110,12 +110,9 @@ impl Describes for Description {
     }
 }
 
-/// The table of this version.
-type Profiler = Table<unsafe extern "C" fn(*mut *mut c_void, *mut c_int) -> c_int, Description, OldState>;
-
 /// What NCCL 2.26 looks for.
 #[unsafe(export_name = "ncclProfiler_v3")]
-pub static PROFILER: Profiler = Table {
+pub static PROFILER: Table<InitUnknown, Description, OldState> = Table {
     name: NAME,
     init: init_unknown,
     start: start::<Description>,

@@ -8,7 +8,8 @@ use super::super::names;
 use super::border::{Opening, Told, number};
 use super::text::bytes;
 use super::{
-    COLLECTIVE, Describes, GROUP, KERNEL, KernelState, NAME, Table, finalize, kernel_state, start, stop,
+    COLLECTIVE, Describes, GROUP, KERNEL, KernelState, NAME, NcclResult, Table, finalize, kernel_state,
+    start, stop,
 };
 use crate::logger::RawLogger;
 
@@ -119,7 +120,7 @@ unsafe extern "C" fn init(
     ranks: c_int,
     _: c_int,
     logger: Option<RawLogger>,
-) -> c_int {
+) -> NcclResult {
     // SAFETY: NCCL's pointers, or null.
     unsafe { Opening::new(context, mask).attach(Told::new(id, name, nodes, ranks, logger)) }
 }
@@ -133,7 +134,7 @@ type Init = unsafe extern "C" fn(
     c_int,
     c_int,
     Option<RawLogger>,
-) -> c_int;
+) -> NcclResult;
 
 /// What NCCL 2.27 looks for.
 #[unsafe(export_name = "ncclProfiler_v4")]

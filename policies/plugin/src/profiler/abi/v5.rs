@@ -6,7 +6,8 @@ use std::mem::offset_of;
 use super::border::{Opening, Told};
 use super::v4::{Collective, Kernel};
 use super::{
-    COLLECTIVE, Describes, GROUP, KERNEL, KernelState, NAME, Table, finalize, kernel_state, start, stop,
+    COLLECTIVE, Describes, GROUP, KERNEL, KernelState, NAME, NcclResult, Table, finalize, kernel_state,
+    start, stop,
 };
 use crate::logger::RawLogger;
 use crate::profiler::event::Event;
@@ -65,7 +66,7 @@ pub unsafe extern "C" fn init(
     ranks: c_int,
     _: c_int,
     logger: Option<RawLogger>,
-) -> c_int {
+) -> NcclResult {
     // SAFETY: NCCL's pointers, or null.
     unsafe { Opening::new(context, mask).attach(Told::new(id, name, nodes, ranks, logger)) }
 }
@@ -79,7 +80,7 @@ type Init = unsafe extern "C" fn(
     c_int,
     c_int,
     Option<RawLogger>,
-) -> c_int;
+) -> NcclResult;
 
 /// The table of v5 and v6.
 pub type Profiler = Table<Init, Description, KernelState>;

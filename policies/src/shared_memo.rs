@@ -1,0 +1,188 @@
+//! Answers that were worked out before, for many threads at once and without a lock.
+//!
+//! A job asks the same question over and over, from whichever of its threads, and may never wait for another
+//! of them. Entries are read as they are and then checked: one that was written meanwhile counts as not
+//! there, and whoever does not find an answer works it out again. So this may only hold answers that are a
+//! pure function of their key. Room is taken once. What a key or an answer means is not its business.
+
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, fence};
+
+/// Places in which a key may be.
+const WAYS: usize = 8;
+
+/// Answers by keys of this many words.
+#[derive(Debug)]
+pub struct SharedMemo<const WORDS: usize> {
+    /// As many as a power of two.
+    sets: Box<[Set<WORDS>]>,
+}
+
+#[derive(Debug)]
+#[repr(align(64))]
+struct Set<const WORDS: usize> {
+    /// Part of the hashes of the keys that are there, 0 where there is none. It says where to look and
+    /// nothing more.
+    tags: [AtomicU32; WAYS],
+    entries: [Entry<WORDS>; WAYS],
+    /// The place that the next new key takes where all are taken.
+    next: AtomicUsize,
+}
+
+#[derive(Debug)]
+struct Entry<const WORDS: usize> {
+    /// Odd while somebody writes.
+    version: AtomicU64,
+    key: [AtomicU64; WORDS],
+    answer: AtomicU64,
+}
+
+impl<const WORDS: usize> SharedMemo<WORDS> {
+    /// Room for this many answers, filled up to a power of two and at least 8.
+    pub fn new(answers: usize) -> Self {
+        let sets = answers.div_ceil(WAYS).next_power_of_two();
+        SharedMemo { sets: (0..sets).map(|_| Set::new()).collect() }
+    }
+
+    /// The answer under this key, if it is here.
+    #[inline]
+    pub fn get(&self, key: &[u64; WORDS]) -> Option<u64> {
+        let (set, tag) = self.place(key);
+        let alike = set.tags.iter().enumerate();
+        let alike = alike.fold(0, |all, (way, there)| all | u32::from(there.load(Relaxed) == tag) << way);
+        (0..WAYS).filter(|way| alike >> way & 1 == 1).find_map(|way| set.entries[way].read(key))
+    }
+
+    /// Keeps an answer, in the place of another where there is no more room; or does not, where another
+    /// thread writes at the same place.
+    pub fn put(&self, key: &[u64; WORDS], answer: u64) {
+        let (set, tag) = self.place(key);
+        let free = set.tags.iter().position(|there| there.load(Relaxed) == 0);
+        let way = free.unwrap_or_else(|| set.next.fetch_add(1, Relaxed) % WAYS);
+        if set.entries[way].write(key, answer) {
+            set.tags[way].store(tag, Relaxed);
+        }
+    }
+
+    #[inline]
+    fn place(&self, key: &[u64; WORDS]) -> (&Set<WORDS>, u32) {
+        let hash = hash(key);
+        (&self.sets[hash as usize & (self.sets.len() - 1)], (hash >> 32) as u32 | 1)
+    }
+}
+
+impl<const WORDS: usize> Set<WORDS> {
+    fn new() -> Self {
+        let tags = std::array::from_fn(|_| AtomicU32::new(0));
+        Set { tags, entries: std::array::from_fn(|_| Entry::new()), next: AtomicUsize::new(0) }
+    }
+}
+
+impl<const WORDS: usize> Entry<WORDS> {
+    fn new() -> Self {
+        let key = std::array::from_fn(|_| AtomicU64::new(0));
+        Entry { version: AtomicU64::new(0), key, answer: AtomicU64::new(0) }
+    }
+
+    /// The answer, if this is the key and nobody wrote meanwhile.
+    #[inline]
+    fn read(&self, key: &[u64; WORDS]) -> Option<u64> {
+        let version = self.version.load(Acquire);
+        // Without an early end: this is faster, and almost always they are the same.
+        let differing = self.key.iter().zip(key).fold(0, |all, (a, b)| all | (a.load(Relaxed) ^ b));
+        let answer = self.answer.load(Relaxed);
+        // What was read above is read before the version is looked at again.
+        fence(Acquire);
+        let whole = version & 1 == 0 && self.version.load(Relaxed) == version;
+        (whole && differing == 0).then_some(answer)
+    }
+
+    /// Writes both, unless another thread is at it.
+    fn write(&self, key: &[u64; WORDS], answer: u64) -> bool {
+        let version = self.version.load(Relaxed);
+        let mine =
+            version & 1 == 0 && self.version.compare_exchange(version, version + 1, Acquire, Relaxed).is_ok();
+        if mine {
+            // Nobody sees a word of what follows without seeing the odd version.
+            fence(Release);
+            self.key.iter().zip(key).for_each(|(word, new)| word.store(*new, Relaxed));
+            self.answer.store(answer, Relaxed);
+            self.version.store(version + 2, Release);
+        }
+        mine
+    }
+}
+
+/// Says where to look. Four lanes, because each step of one waits for the step before.
+#[inline]
+fn hash(key: &[u64]) -> u64 {
+    const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
+    let mut lanes = [1_u64, 2, 3, 4];
+    for (at, word) in key.iter().enumerate() {
+        let mixed = (lanes[at % 4] ^ word).wrapping_mul(ODD);
+        lanes[at % 4] = mixed ^ mixed >> 29;
+    }
+    let [a, b, c, d] = lanes;
+    let all = (a ^ b.rotate_left(16) ^ c.rotate_left(32) ^ d.rotate_left(48)).wrapping_mul(ODD);
+    all ^ all >> 32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const WORDS: usize = 13;
+
+    fn key(seed: u64) -> [u64; WORDS] {
+        std::array::from_fn(|at| seed.wrapping_mul(at as u64 + 1))
+    }
+
+    #[test]
+    fn it_finds_what_was_put_and_only_under_the_same_key() {
+        let memo = SharedMemo::new(16);
+        memo.put(&key(7), 70);
+        assert_eq!((memo.get(&key(7)), memo.get(&key(8))), (Some(70), None));
+        for word in 0..WORDS {
+            let mut other = key(7);
+            other[word] ^= 1 << 63;
+            assert_eq!(memo.get(&other), None, "word {word}");
+        }
+        assert_eq!(SharedMemo::new(16).get(&[0; WORDS]), None, "what is empty answers nothing");
+    }
+
+    #[test]
+    fn old_answers_make_room_for_new_ones() {
+        let memo = SharedMemo::new(64);
+        for seed in 0..10_000 {
+            memo.put(&key(seed), seed);
+            assert_eq!(memo.get(&key(seed)), Some(seed));
+        }
+        let kept = (0..10_000).filter(|&seed| memo.get(&key(seed)).is_some()).count();
+        assert_eq!(kept, 64);
+    }
+
+    /// Threads that overwrite each other's few places all the time never read what is not so.
+    #[test]
+    fn no_thread_reads_half_an_entry() {
+        let memo = SharedMemo::new(8);
+        let work = |thread: u64| {
+            let mut found = 0;
+            for call in 0..200_000_u64 {
+                let seed = (call * 7 + thread) % 40;
+                match memo.get(&key(seed)) {
+                    Some(answer) => {
+                        assert_eq!(answer, seed ^ 5);
+                        found += 1;
+                    }
+                    None => memo.put(&key(seed), seed ^ 5),
+                }
+            }
+            found
+        };
+        let found = std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..4).map(|thread| scope.spawn(move || work(thread))).collect();
+            threads.into_iter().map(|thread| thread.join().unwrap()).sum::<u64>()
+        });
+        assert!(found > 0);
+    }
+}
