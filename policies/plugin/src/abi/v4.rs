@@ -12,8 +12,8 @@ use crate::logger::RawLogger;
 #[repr(C)]
 pub struct Table {
     name: Name,
-    init: unsafe extern "C" fn(usize, usize, Option<RawLogger>, *mut *mut c_void) -> NcclResult,
-    get_coll_info: unsafe extern "C" fn(
+    pub(super) init: unsafe extern "C" fn(usize, usize, Option<RawLogger>, *mut *mut c_void) -> NcclResult,
+    pub(super) get_coll_info: unsafe extern "C" fn(
         *mut c_void,
         c_int,
         usize,
@@ -24,14 +24,16 @@ pub struct Table {
         c_int,
         *mut c_int,
     ) -> NcclResult,
-    destroy: unsafe extern "C" fn(*mut c_void) -> NcclResult,
+    pub(super) destroy: unsafe extern "C" fn(*mut c_void) -> NcclResult,
 }
 assert_table!(Table: name init get_coll_info destroy);
 
 /// What NCCL looks for.
 #[allow(non_upper_case_globals)]
 #[unsafe(no_mangle)]
-pub static ncclTunerPlugin_v4: Table = Table { name: NAME, init, get_coll_info, destroy };
+pub static ncclTunerPlugin_v4: Table = TABLE;
+
+pub(super) const TABLE: Table = Table { name: NAME, init, get_coll_info, destroy };
 
 unsafe extern "C" fn init(
     ranks: usize,

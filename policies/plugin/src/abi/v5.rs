@@ -12,7 +12,7 @@ use crate::logger::RawLogger;
 #[repr(C)]
 pub struct Table {
     name: Name,
-    init: unsafe extern "C" fn(
+    pub(super) init: unsafe extern "C" fn(
         *mut *mut c_void,
         u64,
         usize,
@@ -21,7 +21,7 @@ pub struct Table {
         *mut NvlDomains,
         *mut Constants<4>,
     ) -> NcclResult,
-    get_coll_info: unsafe extern "C" fn(
+    pub(super) get_coll_info: unsafe extern "C" fn(
         *mut c_void,
         c_int,
         usize,
@@ -32,14 +32,16 @@ pub struct Table {
         c_int,
         *mut c_int,
     ) -> NcclResult,
-    finalize: unsafe extern "C" fn(*mut c_void) -> NcclResult,
+    pub(super) finalize: unsafe extern "C" fn(*mut c_void) -> NcclResult,
 }
 assert_table!(Table: name init get_coll_info finalize);
 
 /// What NCCL looks for.
 #[allow(non_upper_case_globals)]
 #[unsafe(no_mangle)]
-pub static ncclTunerPlugin_v5: Table = Table { name: NAME, init, get_coll_info, finalize };
+pub static ncclTunerPlugin_v5: Table = TABLE;
+
+pub(super) const TABLE: Table = Table { name: NAME, init, get_coll_info, finalize };
 
 unsafe extern "C" fn init(
     context: *mut *mut c_void,

@@ -12,7 +12,7 @@ use crate::logger::RawLogger;
 #[repr(C)]
 pub struct Table {
     name: Name,
-    init: unsafe extern "C" fn(
+    pub(super) init: unsafe extern "C" fn(
         *mut *mut c_void,
         u64,
         usize,
@@ -21,7 +21,7 @@ pub struct Table {
         *mut NvlDomains,
         *mut Constants<5>,
     ) -> NcclResult,
-    get_coll_info: unsafe extern "C" fn(
+    pub(super) get_coll_info: unsafe extern "C" fn(
         *mut c_void,
         c_int,
         usize,
@@ -32,8 +32,8 @@ pub struct Table {
         c_int,
         *mut c_int,
     ) -> NcclResult,
-    finalize: unsafe extern "C" fn(*mut c_void) -> NcclResult,
-    get_chunk_size:
+    pub(super) finalize: unsafe extern "C" fn(*mut c_void) -> NcclResult,
+    pub(super) get_chunk_size:
         unsafe extern "C" fn(*mut c_void, c_int, usize, c_int, c_int, c_int, *mut usize) -> NcclResult,
 }
 assert_table!(Table: name init get_coll_info finalize get_chunk_size);
@@ -41,7 +41,9 @@ assert_table!(Table: name init get_coll_info finalize get_chunk_size);
 /// What NCCL looks for.
 #[allow(non_upper_case_globals)]
 #[unsafe(no_mangle)]
-pub static ncclTunerPlugin_v7: Table = Table { name: NAME, init, get_coll_info, finalize, get_chunk_size };
+pub static ncclTunerPlugin_v7: Table = TABLE;
+
+pub(super) const TABLE: Table = Table { name: NAME, init, get_coll_info, finalize, get_chunk_size };
 
 unsafe extern "C" fn init(
     context: *mut *mut c_void,

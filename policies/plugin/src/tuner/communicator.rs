@@ -106,7 +106,7 @@ impl Communicator {
 
     /// The call with what may be chosen for it; none where it is NCCL's alone. Where NCCL's own pick is
     /// something that we would not look at, we know too little to have a say.
-    fn narrow(&self, raw: &Call) -> Option<(Narrowed, Gated)> {
+    pub(super) fn narrow(&self, raw: &Call) -> Option<(Narrowed, Gated)> {
         let mut table = raw.table.known.without_priced_out(self.ranks);
         let allowed = self.overrides.mask(raw.collective);
         for (pair, _) in raw.table.known.available().filter(|(pair, _)| !allowed.contains(*pair)) {
@@ -150,7 +150,7 @@ impl Communicator {
 }
 
 /// A call as NCCL gave it and as a tuner sees it.
-struct Narrowed {
+pub(super) struct Narrowed {
     raw: Call,
-    known: CallContext,
+    pub(super) known: CallContext,
 }

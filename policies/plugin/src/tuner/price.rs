@@ -71,7 +71,7 @@ mod tests {
     fn it_wins_strictly_whatever_stands_there() {
         let mut random = Random::new(1);
         for _ in 0..20_000 {
-            let [ring, tree, micros] = [0; 3].map(|_| exp2(290.0 * random.uniform() - 160.0) as f32);
+            let [ring, tree, micros] = [0; 3].map(|_| exp2(260.0 * random.uniform() - 135.0) as f32);
             let written = price(&table(ring, tree), RING, micros);
             let written = written.unwrap_or_else(|| panic!("{ring} {tree} {micros}"));
             assert!(written > 0.0 && written < tree, "{ring} {tree} {micros}: {written}");
