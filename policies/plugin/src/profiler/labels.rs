@@ -1,5 +1,5 @@
-//! The users' names of communicators, kept once each and for as long as the library is loaded, so that a
-//! record can carry a number for one.
+//! The users' names of communicators, kept once each until the last of them ends, so that a record can carry
+//! a number for one.
 
 use std::sync::Mutex;
 
@@ -35,6 +35,13 @@ impl Labels {
         (names.len() - 1) as u16
     }
 
+    /// Frees all names: nothing of ours may stay when the library goes.
+    pub fn clear(&self) {
+        if let Ok(mut names) = self.0.try_lock() {
+            *names = Vec::new();
+        }
+    }
+
     /// The name at a position.
     pub fn name(&self, at: u16) -> String {
         let known = self.0.try_lock().ok().and_then(|names| names.get(usize::from(at)).cloned());
@@ -53,6 +60,8 @@ mod tests {
         assert_eq!(labels.intern(""), 0);
         let tp = labels.intern("tp");
         assert_eq!((labels.intern("tp"), labels.name(tp)), (tp, "tp".to_owned()));
+        labels.clear();
+        assert_eq!((labels.name(tp), labels.intern("dp")), ("unknown".to_owned(), 1));
         let last = (0..5000).map(|k| labels.intern(&format!("c{k}"))).max().unwrap();
         assert_eq!((usize::from(last), labels.name(last)), (NAMES_MAX - 1, OTHER.to_owned()));
     }

@@ -71,6 +71,7 @@ pub fn detach(context: u64, voice: Voice) {
         && let Some(writer) = life.writer.take()
     {
         writer.stop(voice);
+        LABELS.clear();
     }
 }
 

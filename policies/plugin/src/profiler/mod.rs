@@ -21,5 +21,5 @@ mod recorder;
 mod ring;
 mod say;
 mod settings;
-mod signals;
+mod thread;
 mod writer;

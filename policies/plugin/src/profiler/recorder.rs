@@ -58,6 +58,8 @@ impl Recorder {
         };
         let times_kernels = !self.launches_only.load(Ordering::Relaxed);
         let (channels, channels_max, until, clock) = match started.channels {
+            // No NCCL has so many: nothing that follows would make sense.
+            Channels::Exactly(count) if count > CHANNELS_MAX => (0, 0, Until::Launched, Clock::Launch),
             Channels::Exactly(count) if times_kernels => (count, 0, Until::Kernels(count), Clock::Gpu),
             Channels::AtMost(most) if times_kernels => (0, most, Until::Quiet, Clock::Host),
             Channels::Exactly(count) => (count, 0, Until::Launched, Clock::Launch),

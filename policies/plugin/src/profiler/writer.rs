@@ -2,9 +2,7 @@
 
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::{self, JoinHandle};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::journal::{self, Journal};
@@ -13,7 +11,7 @@ use super::prometheus::Metrics;
 use super::recorder::Recorder;
 use super::say::Voice;
 use super::settings::Settings;
-use super::signals;
+use super::thread::Thread;
 
 /// Time between two looks at the ring.
 const EVERY: Duration = Duration::from_millis(50);
@@ -27,8 +25,29 @@ const PIECE: usize = 64 << 10;
 /// The thread, while there is one.
 #[derive(Debug)]
 pub struct Writer {
-    thread: JoinHandle<()>,
-    stop: Arc<AtomicBool>,
+    thread: Thread,
+    stop: Arc<Stop>,
+}
+
+/// Tells the thread to end.
+#[derive(Debug, Default)]
+struct Stop {
+    is_asked: Mutex<bool>,
+    asked: Condvar,
+}
+
+impl Stop {
+    fn ask(&self) {
+        *self.is_asked.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        self.asked.notify_one();
+    }
+
+    /// Waits this long, or until it is asked for; whether it is.
+    fn wait(&self, time: Duration) -> bool {
+        let is_asked = self.is_asked.lock().unwrap_or_else(PoisonError::into_inner);
+        let waited = self.asked.wait_timeout_while(is_asked, time, |is_asked| !*is_asked);
+        *waited.unwrap_or_else(PoisonError::into_inner).0
+    }
 }
 
 impl Writer {
@@ -50,7 +69,7 @@ impl Writer {
         if let Some(journal) = &journal {
             voice.info(&format!("profiler: records go to {}", journal.path().display()));
         }
-        let stop = Arc::new(AtomicBool::new(false));
+        let stop = Arc::new(Stop::default());
         let mut work = Work {
             recorder,
             labels,
@@ -64,12 +83,11 @@ impl Writer {
             has_warned: false,
         };
         let body = move || {
-            signals::block_all();
             if catch_unwind(AssertUnwindSafe(|| work.run())).is_err() {
                 voice.warn("profiler: the writing thread failed; nothing more is recorded");
             }
         };
-        match thread::Builder::new().name("dynamiccl".to_owned()).spawn(body) {
+        match Thread::spawn(body) {
             Ok(thread) => Some(Writer { thread, stop }),
             Err(error) => {
                 voice.warn(&format!("profiler: no thread to write with, nothing is recorded: {error}"));
@@ -81,18 +99,17 @@ impl Writer {
     /// Has everything written and ends the thread. A disk that hangs is not waited for: the thread then ends
     /// by itself, and the system keeps the library for as long as it runs.
     pub fn stop(self, voice: Voice) {
-        self.stop.store(true, Ordering::Release);
-        self.thread.thread().unpark();
+        self.stop.ask();
         let asked = Instant::now();
-        while !self.thread.is_finished() {
+        while !self.thread.is_done() {
             if asked.elapsed() > PATIENCE {
                 voice.warn("profiler: the disk does not answer; records are lost");
+                self.thread.detach();
                 return;
             }
-            thread::sleep(Duration::from_millis(1));
+            std::thread::sleep(Duration::from_micros(200));
         }
-        // What it died of has been said.
-        let _ = self.thread.join();
+        self.thread.join();
     }
 
     /// Lets go of a thread that a fork has left in the parent.
@@ -112,7 +129,7 @@ fn opened<T>(asked: Option<io::Result<T>>, what: &str, voice: Voice) -> Option<T
 struct Work {
     recorder: &'static Recorder,
     labels: &'static Labels,
-    stop: Arc<AtomicBool>,
+    stop: Arc<Stop>,
     journal: Option<Journal>,
     metrics: Option<Metrics>,
     metrics_every: Duration,
@@ -126,7 +143,7 @@ impl Work {
     fn run(&mut self) {
         let (mut swept, mut measured) = (Instant::now(), Instant::now());
         loop {
-            let is_last = self.stop.load(Ordering::Acquire);
+            let is_last = self.stop.wait(EVERY);
             if is_last {
                 self.recorder.close_all();
             } else if swept.elapsed() >= SWEEP_EVERY {
@@ -141,7 +158,6 @@ impl Work {
             if is_last {
                 return;
             }
-            thread::park_timeout(EVERY);
         }
     }
 

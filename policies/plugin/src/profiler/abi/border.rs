@@ -8,7 +8,7 @@ use super::super::communicators::About;
 use super::super::event::Event;
 use super::super::lifecycle::{self, RECORDER};
 use super::super::say::Voice;
-use super::{COLLECTIVE, KERNEL, text};
+use super::{KERNEL, text};
 use crate::abi::guard::guarded;
 use crate::abi::{NcclResult, SUCCESS};
 use crate::logger::{Logger, RawLogger};
@@ -71,9 +71,9 @@ impl Opening<'_> {
         unsafe { Opening { context: context.as_mut(), mask: mask.as_mut() } }
     }
 
-    /// Begins a communicator. The mask is one for the whole process, so every communicator asks for the
-    /// same, recorded itself or not.
-    pub fn attach(mut self, told: Told) -> NcclResult {
+    /// Begins a communicator and asks for these kinds of events. NCCL has one mask for the whole process, so
+    /// every communicator asks for the same, recorded itself or not.
+    pub fn attach(mut self, told: Told, kinds: u64) -> NcclResult {
         if let Some(context) = &mut self.context {
             **context = ptr::null_mut();
         }
@@ -86,7 +86,7 @@ impl Opening<'_> {
             let attached = lifecycle::attach(told.about, &told.name, Voice::new(told.logger));
             *context = pointer(attached.context);
             if let (Some(mask), Some(times_kernels)) = (self.mask, attached.records) {
-                *mask = (COLLECTIVE | if times_kernels { KERNEL } else { 0 }) as c_int;
+                *mask = (if times_kernels { kinds } else { kinds & !KERNEL }) as c_int;
             }
         })
     }

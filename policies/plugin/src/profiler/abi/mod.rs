@@ -106,9 +106,12 @@ unsafe extern "C" fn finalize(context: *mut c_void) -> NcclResult {
 
 type InitUnknown = unsafe extern "C" fn(*mut *mut c_void, *mut c_int) -> NcclResult;
 
-/// v1 to v3 say nothing of the communicator.
-unsafe extern "C" fn init_unknown(context: *mut *mut c_void, mask: *mut c_int) -> NcclResult {
+/// v1 to v3 say nothing of the communicator, and v1 and v2 know no kernel events.
+unsafe extern "C" fn init_unknown<const KERNELS: bool>(
+    context: *mut *mut c_void,
+    mask: *mut c_int,
+) -> NcclResult {
     // SAFETY: NCCL's pointers, or null.
     let opening = unsafe { Opening::new(context, mask) };
-    opening.attach(border::Told::default())
+    opening.attach(border::Told::default(), if KERNELS { COLLECTIVE | KERNEL } else { COLLECTIVE })
 }

@@ -81,5 +81,11 @@ impl Describes for Description {
 
 /// What NCCL 2.23 looks for.
 #[unsafe(export_name = "ncclProfiler_v1")]
-pub static PROFILER: Table<InitUnknown, Description, OldState> =
-    Table { name: NAME, init: init_unknown, start: start::<Description>, stop, state: no_state, finalize };
+pub static PROFILER: Table<InitUnknown, Description, OldState> = Table {
+    name: NAME,
+    init: init_unknown::<false>,
+    start: start::<Description>,
+    stop,
+    state: no_state,
+    finalize,
+};

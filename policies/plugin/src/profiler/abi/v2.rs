@@ -83,5 +83,11 @@ impl Describes for Description {
 
 /// What NCCL 2.24 and 2.25 look for.
 #[unsafe(export_name = "ncclProfiler_v2")]
-pub static PROFILER: Table<InitUnknown, Description, OldState> =
-    Table { name: NAME, init: init_unknown, start: start::<Description>, stop, state: no_state, finalize };
+pub static PROFILER: Table<InitUnknown, Description, OldState> = Table {
+    name: NAME,
+    init: init_unknown::<false>,
+    start: start::<Description>,
+    stop,
+    state: no_state,
+    finalize,
+};

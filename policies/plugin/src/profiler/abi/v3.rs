@@ -114,7 +114,7 @@ impl Describes for Description {
 #[unsafe(export_name = "ncclProfiler_v3")]
 pub static PROFILER: Table<InitUnknown, Description, OldState> = Table {
     name: NAME,
-    init: init_unknown,
+    init: init_unknown::<true>,
     start: start::<Description>,
     stop: stop_by_host,
     state: no_state,

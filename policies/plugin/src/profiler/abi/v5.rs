@@ -68,7 +68,8 @@ pub unsafe extern "C" fn init(
     logger: Option<RawLogger>,
 ) -> NcclResult {
     // SAFETY: NCCL's pointers, or null.
-    unsafe { Opening::new(context, mask).attach(Told::new(id, name, nodes, ranks, logger)) }
+    let (opening, told) = unsafe { (Opening::new(context, mask), Told::new(id, name, nodes, ranks, logger)) };
+    opening.attach(told, COLLECTIVE | KERNEL)
 }
 
 type Init = unsafe extern "C" fn(
