@@ -111,3 +111,23 @@ unsafe extern "C" fn get(name: *const c_char) -> *const c_char {
     };
     guarded("env get", work, ptr::null)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fault;
+
+    #[test]
+    fn a_panic_at_every_entry_point_is_as_if_we_were_not_there() {
+        // SAFETY: strings of C, or null.
+        unsafe {
+            let reached = fault::with("env init", || assert_eq!((V1.init)(2, 28, 9, ptr::null()), SUCCESS));
+            assert!(reached);
+            assert!(fault::with("env init", || {
+                assert_eq!((V2.init)(2, 30, 7, ptr::null(), None), SUCCESS);
+            }));
+            assert!(fault::with("env get", || assert!((V1.get)(c"NCCL_NTHREADS".as_ptr()).is_null())));
+        }
+        assert!(fault::with("env finalize", || assert_eq!((V2.finalize)(), SUCCESS)));
+    }
+}

@@ -34,6 +34,18 @@ unsafe extern "C" {
     fn pthread_sigmask(how: c_int, set: *const Signals, old: *mut Signals) -> c_int;
 }
 
+/// Has a destructor on our thread, so that the system does not take the library from under it, whenever the
+/// library is unloaded.
+struct Pin;
+
+impl Drop for Pin {
+    fn drop(&mut self) {}
+}
+
+thread_local! {
+    static PIN: Pin = const { Pin };
+}
+
 /// A thread that runs.
 #[derive(Debug)]
 pub struct Thread {
@@ -43,14 +55,16 @@ pub struct Thread {
 
 struct Task {
     body: Box<dyn FnOnce() + Send>,
+    is_pinned: Arc<AtomicBool>,
     is_done: Arc<AtomicBool>,
 }
 
 impl Thread {
     /// Runs this on a thread that gets none of the host's signals. It must not panic.
     pub fn spawn(body: impl FnOnce() + Send + 'static) -> io::Result<Self> {
-        let is_done = Arc::new(AtomicBool::new(false));
-        let task = Box::new(Task { body: Box::new(body), is_done: Arc::clone(&is_done) });
+        let [is_pinned, is_done] = std::array::from_fn(|_| Arc::new(AtomicBool::new(false)));
+        let [pinned, done] = [&is_pinned, &is_done].map(Arc::clone);
+        let task = Box::new(Task { body: Box::new(body), is_pinned: pinned, is_done: done });
         let with = Box::into_raw(task);
         let mut id = 0;
         // SAFETY: `begin` takes what it is given here, once, unless there is no thread.
@@ -59,6 +73,9 @@ impl Thread {
             // SAFETY: nobody else has it.
             drop(unsafe { Box::from_raw(with) });
             return Err(io::Error::from_raw_os_error(error));
+        }
+        while !is_pinned.load(Ordering::Acquire) {
+            std::thread::yield_now();
         }
         Ok(Thread { id, is_done })
     }
@@ -83,7 +100,9 @@ impl Thread {
 
 extern "C" fn begin(with: *mut c_void) -> *mut c_void {
     // SAFETY: `spawn` made it for this thread alone.
-    let Task { body, is_done } = *unsafe { Box::from_raw(with.cast::<Task>()) };
+    let Task { body, is_pinned, is_done } = *unsafe { Box::from_raw(with.cast::<Task>()) };
+    PIN.with(|_| ());
+    is_pinned.store(true, Ordering::Release);
     let mut all = Signals([0; 16]);
     // SAFETY: the calls take a `sigset_t`, of which this is one in size and alignment, and a short C string.
     unsafe {

@@ -247,6 +247,17 @@ static void scenario_reload(void) {
   printf("grew %ld KiB\n", status_of("VmRSS:") - before);
 }
 
+/* Unloaded under way, which NCCL does not do: the thread that writes must not lose the ground. */
+static void scenario_abandon(void) {
+  int mask;
+  load();
+  CHECK(begin(1, 1, 4, 0, &mask));
+  OK(dlclose(loaded));
+  usleep(300000);
+  CHECK(status_of("Threads:") == 2);
+  printf("alive\n");
+}
+
 static void scenario_nulls(void) {
   int mask = -1;
   void *context = (void *)1, *handle = (void *)1;
@@ -400,7 +411,7 @@ static void scenario_bench(void) {
 int main(int argc, char **argv) {
   static const struct { const char *name; void (*run)(void); } scenarios[] = {
     {"records", scenario_records}, {"overflow", scenario_overflow}, {"rotate", scenario_rotate}, {"full", scenario_full},
-    {"fork", scenario_fork}, {"reload", scenario_reload}, {"nulls", scenario_nulls}, {"off", scenario_off},
+    {"fork", scenario_fork}, {"reload", scenario_reload}, {"abandon", scenario_abandon}, {"nulls", scenario_nulls}, {"off", scenario_off},
     {"threads", scenario_threads}, {"env", scenario_env}, {"bench", scenario_bench},
   };
   if (argc < 3) { fprintf(stderr, "usage: %s LIBRARY SCENARIO [VERSION]\n", argv[0]); return 2; }

@@ -95,6 +95,7 @@ fn the_library_can_be_unloaded_and_loaded_again() {
     }
     assert_eq!(folder.names().len(), 2, "a process has one file, however often it loads");
     assert_eq!(folder.calls().len(), 800);
+    assert_eq!(run("abandon", 6, &variables), "alive\n");
 }
 
 #[test]

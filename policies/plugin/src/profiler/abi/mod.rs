@@ -7,6 +7,8 @@
 //! error would cost it the profiler, and a panic the job.
 
 mod border;
+#[cfg(test)]
+mod tests;
 mod text;
 mod v1;
 mod v2;
