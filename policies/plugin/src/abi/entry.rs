@@ -11,6 +11,7 @@ use super::guard::guarded;
 use super::{INVALID_USAGE, NcclResult, SUCCESS};
 use crate::float_mode::in_default_mode;
 use crate::logger::{Logger, RawLogger};
+use crate::policy;
 use crate::tuner::answer::Answer;
 use crate::tuner::call::{Call, Layout, RawTable};
 use crate::tuner::communicator::Communicator;
@@ -74,8 +75,11 @@ pub unsafe fn init(given: &Init) -> NcclResult {
         let opening = Opening { interface: given.interface, ranks, nodes, id: given.id, domains, logger };
         match in_default_mode(|| opening.open(|variable| std::env::var(variable).ok())) {
             Opened::Tuned(communicator) => *context = Box::into_raw(communicator).cast(),
-            Opened::Alone => {}
-            Opened::Refused => return INVALID_USAGE,
+            Opened::Alone => policy::forget_unused(),
+            Opened::Refused => {
+                policy::forget_unused();
+                return INVALID_USAGE;
+            }
         }
         SUCCESS
     };
@@ -178,6 +182,7 @@ pub unsafe fn cleanup(context: *mut c_void) -> NcclResult {
         if !context.is_null() {
             // SAFETY: `init` made it of a box, and NCCL ends it once.
             drop(unsafe { Box::from_raw(context.cast::<Communicator>()) });
+            policy::forget_unused();
         }
     };
     guarded("cleanup", work, || {});

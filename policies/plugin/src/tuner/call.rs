@@ -99,11 +99,12 @@ impl Call {
         let mut key = [0; KEY];
         let costs = self.table.known.0.as_flattened();
         let bits = |at: usize| u64::from(costs.get(at).unwrap_or(&self.table.beyond).to_bits());
-        for (at, word) in key[..KEY - 2].iter_mut().enumerate() {
+        // What differs most often comes first.
+        key[0] = self.bytes;
+        key[1] = (self.collective as u64) << 32 | u64::from(self.pipelined);
+        for (at, word) in key[2..].iter_mut().enumerate() {
             *word = bits(2 * at) | bits(2 * at + 1) << 32;
         }
-        key[KEY - 2] = self.bytes;
-        key[KEY - 1] = (self.collective as u64) << 32 | u64::from(self.pipelined);
         key
     }
 }

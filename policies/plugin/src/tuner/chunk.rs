@@ -20,8 +20,10 @@ impl Chunks {
     #[inline]
     pub fn note(&self, collective: Collective, answer: Answer) {
         let pair = answer.entry().map_or(0, |(pair, _)| 1 + pair as u32);
-        if let Some(last) = self.0.get(collective.id()) {
-            last.store(pair << 8 | answer.chunk() as u32, Relaxed);
+        let new = pair << 8 | answer.chunk() as u32;
+        // Mostly it is there already, and what nobody writes every core can keep.
+        if let Some(last) = self.0.get(collective.id()).filter(|last| last.load(Relaxed) != new) {
+            last.store(new, Relaxed);
         }
     }
 

@@ -3,7 +3,7 @@
 use dynamiccl_spec::Gates;
 use dynamiccl_spec::features::Encoder;
 
-use super::communicator::{Communicator, State};
+use super::communicator::{Communicator, Hot};
 use super::decider::Decider;
 use crate::deployment::{Deployment, DeploymentError};
 use crate::logger::Logger;
@@ -101,16 +101,18 @@ impl Opening {
             settings.mode.name(),
         ));
         let context = deployment.context(self.ranks, self.nodes);
+        let decider = Decider::new(policy);
         Ok(Some(Communicator {
-            mode: settings.mode,
+            hot: Hot::new(settings.mode, decider.is_pure()),
             logger: self.logger,
             ranks: self.ranks,
             nodes: self.nodes,
             encoder: Encoder::new(&context),
             gates: Gates::new(&context.topology, settings.deterministic, settings.overrides.clone()),
             overrides: settings.overrides,
-            decider: Decider::new(policy),
-            state: State::default(),
+            decider,
+            logged: Default::default(),
+            warned: Default::default(),
         }))
     }
 
