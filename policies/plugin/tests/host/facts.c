@@ -5,6 +5,7 @@
 
 #include <dirent.h>
 #include <dlfcn.h>
+#include <fenv.h>
 #include <math.h>
 #include <pthread.h>
 
@@ -228,6 +229,17 @@ static void fact_6_chunks_are_whole_grains(void) {
     setenv("DYNAMICCL_POLICY", policy, 1);
 }
 
+/* How the threads of this host round while they call. */
+static int rounding = FE_TONEAREST;
+
+static int call_rounding(const comm_t *comm, call_t *call) {
+    fesetround(rounding);
+    int result = comm_call(comm, call);
+    EXPECT(fegetround() == rounding);
+    fesetround(FE_TONEAREST);
+    return result;
+}
+
 /* Decisions of the same calls on a communicator of this version, in this order, with other calls between. */
 static uint64_t decisions(int version, int step, int registered, bool others) {
     comm_t comm = begin(version, 16, 2);
@@ -238,7 +250,7 @@ static uint64_t decisions(int version, int step, int registered, bool others) {
         call_t between = call_draw(&other), call = call_draw(&state);
         if (others) EXPECT(comm_call(&comm, &between) == SUCCESS);
         call.registered = registered;
-        EXPECT(comm_call(&comm, &call) == SUCCESS);
+        EXPECT(call_rounding(&comm, &call) == SUCCESS);
         digests[which] = fnv(fnv(7, call.table, sizeof call.table), &call.channels, sizeof call.channels);
     }
     EXPECT(comm_end(&comm) == SUCCESS);
@@ -246,12 +258,19 @@ static uint64_t decisions(int version, int step, int registered, bool others) {
 }
 
 static void fact_7_ranks_decide_alike(void) {
-    /* Whatever may differ between ranks: the version, the order in which threads come, what came before. */
+    /* Whatever may differ between ranks: the version, the order in which threads come, what came before, and how
+     * a thread rounds. */
     uint64_t expected = decisions(3, 1, 0, false);
     for (int version = 3; version <= 7; version++) {
         EXPECT(decisions(version, 1, 0, false) == expected);
         EXPECT(decisions(version, 7, 0, true) == expected);
     }
+    const int modes[] = {FE_UPWARD, FE_DOWNWARD, FE_TOWARDZERO};
+    for (int m = 0; m < 3; m++) {
+        rounding = modes[m];
+        EXPECT(decisions(5, 1, 0, false) == expected);
+    }
+    rounding = FE_TONEAREST;
     setenv("DYNAMICCL_POLICY", "walk", 1);
     EXPECT(decisions(3, 1, 0, false) != expected);
     setenv("DYNAMICCL_POLICY", policy, 1);

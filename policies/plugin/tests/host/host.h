@@ -65,5 +65,6 @@ int run_facts(void);
 int run_faults(int count, char **arguments);
 int run_digest(int count, char **arguments);
 int run_latency(int count, char **arguments);
+int run_show(int count, char **arguments);
 
 #endif
