@@ -5,7 +5,7 @@ use dynamiccl_spec::table::UNAVAILABLE;
 use dynamiccl_spec::{Collective, CostTable};
 
 /// Words of a key: the table, two entries to a word, with what lies beyond it; the bytes; the rest.
-pub const KEY: usize = (PAIRS + 1) / 2 + 2;
+pub const KEY: usize = (PAIRS + 1).div_ceil(2) + 2;
 
 /// Larger tables are not tables.
 const MOST: usize = 64;

@@ -42,6 +42,8 @@ pub(super) struct Hot {
     mode: Mode,
     /// Whether answers may be kept.
     pure: bool,
+    /// Whether the interface asks for chunk sizes. Where it does not, a call writes nothing that others read.
+    chunked: bool,
     chunks: Chunks,
     memo: SharedMemo<KEY>,
 }
@@ -49,8 +51,8 @@ pub(super) struct Hot {
 const _: () = assert!(size_of::<Hot>() == 64);
 
 impl Hot {
-    pub(super) fn new(mode: Mode, pure: bool) -> Self {
-        Hot { mode, pure, chunks: Chunks::default(), memo: SharedMemo::new(KEPT) }
+    pub(super) fn new(mode: Mode, pure: bool, chunked: bool) -> Self {
+        Hot { mode, pure, chunked, chunks: Chunks::default(), memo: SharedMemo::new(KEPT) }
     }
 }
 
@@ -62,7 +64,9 @@ impl Communicator {
         if self.hot.mode != Mode::Act {
             return Answer::OWN;
         }
-        self.hot.chunks.note(call.collective, answer);
+        if self.hot.chunked {
+            self.hot.chunks.note(call.collective, answer);
+        }
         answer
     }
 

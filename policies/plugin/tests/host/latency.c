@@ -1,5 +1,5 @@
-/* latency COMMUNICATORS THREADS CALLS: what a call costs that was decided before, per thread CALLS times, beside
- * an empty call that is measured in the same way. One line of numbers. */
+/* latency COMMUNICATORS THREADS CALLS [VERSION]: what a call costs that was decided before, per thread CALLS times,
+ * beside an empty call that is measured in the same way. One line of numbers. */
 #include "host.h"
 
 #include <pthread.h>
@@ -67,10 +67,10 @@ static int quantile(const unsigned *histogram, double share) {
 }
 
 int run_latency(int count, char **arguments) {
-    if (count != 3) return 2;
+    if (count != 3 && count != 4) return 2;
     long number = atol(arguments[0]), threads = atol(arguments[1]), calls = atol(arguments[2]);
     void *library = library_open();
-    tuner_t tuner = tuner_of(library, 5);
+    tuner_t tuner = tuner_of(library, count == 4 ? atoi(arguments[3]) : 5);
     comm_t *comms = calloc((size_t)number, sizeof *comms);
     for (long i = 0; i < number; i++)
         if (comm_begin(&comms[i], &tuner, 16, 2, NULL) != SUCCESS) return 1;
