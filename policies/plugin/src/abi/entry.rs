@@ -73,7 +73,7 @@ pub unsafe fn init(given: &Init) -> NcclResult {
         let (ranks, nodes) = (number(given.ranks), number(given.nodes));
         let domains = domains.map(|told| [told.domains, told.fewest, told.most]);
         let opening = Opening { interface: given.interface, ranks, nodes, id: given.id, domains, logger };
-        match in_default_mode(|| opening.open(|variable| std::env::var(variable).ok())) {
+        match in_default_mode(|| opening.open(environment)) {
             Opened::Tuned(communicator) => *context = Box::into_raw(communicator).cast(),
             Opened::Alone => policy::forget_unused(),
             Opened::Refused => {
@@ -187,6 +187,11 @@ pub unsafe fn cleanup(context: *mut c_void) -> NcclResult {
     };
     guarded("cleanup", work, || {});
     SUCCESS
+}
+
+/// A variable. One that is no text names nothing that is there, and that is said where it is used.
+fn environment(variable: &str) -> Option<String> {
+    std::env::var_os(variable).map(|value| value.to_string_lossy().into_owned())
 }
 
 /// The collective with this id of NCCL's, if it is one that NCCL tunes.

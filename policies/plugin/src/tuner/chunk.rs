@@ -93,7 +93,7 @@ mod tests {
                 for own in [grain, grain + 1, 2 * grain, 5 * grain, 4096, 1 << 20, 1 << 30] {
                     let size = scaled(chunk, protocol, own);
                     assert!(size >= grain.min(own), "{protocol} {chunk:?} {own}: {size}");
-                    assert!(chunk == ChunkChoice::Own || own < grain || size % grain == 0);
+                    assert!(chunk == ChunkChoice::Own || own < grain || size.is_multiple_of(grain));
                 }
                 // What NCCL cannot mean is left alone.
                 for own in [0, 1, grain - 1, usize::MAX, 1 << 40] {

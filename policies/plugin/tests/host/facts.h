@@ -1,4 +1,4 @@
-/* The facts that a plugin must get right, by the numbers of the list that this library was built by. Decisions come
+/* The facts that a plugin must get right, by their numbers in docs/plugin.md. Decisions come
  * from the policy that DYNAMICCL_POLICY names, which should be a wild one: what it decides does not matter here, what
  * NCCL gets does. */
 #ifndef FACTS_H
