@@ -6,110 +6,120 @@
 //! pure function of their key. Room is taken once. What a key or an answer means is not its business.
 
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
-use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, fence};
+use std::sync::atomic::{AtomicU64, AtomicUsize, fence};
 
-/// Places in which a key may be.
-const WAYS: usize = 8;
+/// Places side by side in which a key may be, and as many elsewhere: those are looked at only where the first
+/// are all taken.
+const WINDOW: usize = 8;
+/// Words of a key that lie in one line of a cache with the version and the answer.
+const NEAR: usize = 6;
 
 /// Answers by keys of this many words.
 #[derive(Debug)]
 pub struct SharedMemo<const WORDS: usize> {
     /// As many as a power of two.
-    sets: Box<[Set<WORDS>]>,
+    entries: Box<[Entry<WORDS>]>,
+    /// Counts the keys that found all their places taken.
+    pushed: AtomicUsize,
 }
 
+/// Begins where lines of a cache do, and mostly the first one that is looked at is the right one.
 #[derive(Debug)]
-#[repr(align(64))]
-struct Set<const WORDS: usize> {
-    /// Part of the hashes of the keys that are there, 0 where there is none. It says where to look and
-    /// nothing more.
-    tags: [AtomicU32; WAYS],
-    entries: [Entry<WORDS>; WAYS],
-    /// The place that the next new key takes where all are taken.
-    next: AtomicUsize,
-}
-
-#[derive(Debug)]
+#[repr(C, align(128))]
 struct Entry<const WORDS: usize> {
-    /// Odd while somebody writes.
+    /// Odd while somebody writes; 0 where nobody ever did.
     version: AtomicU64,
-    key: [AtomicU64; WORDS],
     answer: AtomicU64,
+    key: [AtomicU64; WORDS],
 }
 
 impl<const WORDS: usize> SharedMemo<WORDS> {
     /// Room for this many answers, filled up to a power of two and at least 8.
     pub fn new(answers: usize) -> Self {
-        let sets = answers.div_ceil(WAYS).next_power_of_two();
-        SharedMemo { sets: (0..sets).map(|_| Set::new()).collect() }
+        let entries = answers.max(WINDOW).next_power_of_two();
+        SharedMemo { entries: (0..entries).map(|_| Entry::new()).collect(), pushed: AtomicUsize::new(0) }
     }
 
     /// The answer under this key, if it is here.
     #[inline]
     pub fn get(&self, key: &[u64; WORDS]) -> Option<u64> {
-        let (set, tag) = self.place(key);
-        let alike = set.tags.iter().enumerate();
-        let alike = alike.fold(0, |all, (way, there)| all | u32::from(there.load(Relaxed) == tag) << way);
-        (0..WAYS).filter(|way| alike >> way & 1 == 1).find_map(|way| set.entries[way].read(key))
+        for entry in self.places(key) {
+            match entry.read(key) {
+                Read::Answer(answer) => return Some(answer),
+                // Places are filled in their order and never emptied.
+                Read::Empty => return None,
+                Read::Other => {}
+            }
+        }
+        None
     }
 
     /// Keeps an answer, in the place of another where there is no more room; or does not, where another
     /// thread writes at the same place.
     pub fn put(&self, key: &[u64; WORDS], answer: u64) {
-        let (set, tag) = self.place(key);
-        let free = set.tags.iter().position(|there| there.load(Relaxed) == 0);
-        let way = free.unwrap_or_else(|| set.next.fetch_add(1, Relaxed) % WAYS);
-        if set.entries[way].write(key, answer) {
-            set.tags[way].store(tag, Relaxed);
+        let empty = self.places(key).find(|entry| entry.version.load(Relaxed) == 0);
+        let pushed = || self.places(key).nth(self.pushed.fetch_add(1, Relaxed) % (2 * WINDOW));
+        let place = empty.or_else(pushed);
+        if let Some(place) = place {
+            place.write(key, answer);
         }
     }
 
     #[inline]
-    fn place(&self, key: &[u64; WORDS]) -> (&Set<WORDS>, u32) {
-        let hash = hash(key);
-        (&self.sets[hash as usize & (self.sets.len() - 1)], (hash >> 32) as u32 | 1)
+    fn places(&self, key: &[u64; WORDS]) -> impl Iterator<Item = &Entry<WORDS>> {
+        let (hash, last) = (hash(key), self.entries.len() - 1);
+        let window = move |home: u64| (0..WINDOW).map(move |at| &self.entries[(home as usize + at) & last]);
+        window(hash & u64::from(u32::MAX)).chain(window(hash >> 32))
     }
 }
 
-impl<const WORDS: usize> Set<WORDS> {
-    fn new() -> Self {
-        let tags = std::array::from_fn(|_| AtomicU32::new(0));
-        Set { tags, entries: std::array::from_fn(|_| Entry::new()), next: AtomicUsize::new(0) }
-    }
+/// What is found at a place.
+enum Read {
+    Answer(u64),
+    Other,
+    Empty,
 }
 
 impl<const WORDS: usize> Entry<WORDS> {
     fn new() -> Self {
         let key = std::array::from_fn(|_| AtomicU64::new(0));
-        Entry { version: AtomicU64::new(0), key, answer: AtomicU64::new(0) }
+        Entry { version: AtomicU64::new(0), answer: AtomicU64::new(0), key }
     }
 
     /// The answer, if this is the key and nobody wrote meanwhile.
     #[inline]
-    fn read(&self, key: &[u64; WORDS]) -> Option<u64> {
+    fn read(&self, key: &[u64; WORDS]) -> Read {
         let version = self.version.load(Acquire);
-        // Without an early end: this is faster, and almost always they are the same.
-        let differing = self.key.iter().zip(key).fold(0, |all, (a, b)| all | (a.load(Relaxed) ^ b));
+        if version == 0 {
+            return Read::Empty;
+        }
+        // Two steps and not one for every word: mostly they are the same, or differ early.
+        let differing = |words: std::ops::Range<usize>| {
+            words.fold(0, |all, at| all | (self.key[at].load(Relaxed) ^ key[at]))
+        };
+        if differing(0..NEAR.min(WORDS)) != 0 {
+            return Read::Other;
+        }
+        let differing = differing(NEAR.min(WORDS)..WORDS);
         let answer = self.answer.load(Relaxed);
         // What was read above is read before the version is looked at again.
         fence(Acquire);
         let whole = version & 1 == 0 && self.version.load(Relaxed) == version;
-        (whole && differing == 0).then_some(answer)
+        if whole && differing == 0 { Read::Answer(answer) } else { Read::Other }
     }
 
     /// Writes both, unless another thread is at it.
-    fn write(&self, key: &[u64; WORDS], answer: u64) -> bool {
+    fn write(&self, key: &[u64; WORDS], answer: u64) {
         let version = self.version.load(Relaxed);
-        let mine =
-            version & 1 == 0 && self.version.compare_exchange(version, version + 1, Acquire, Relaxed).is_ok();
-        if mine {
-            // Nobody sees a word of what follows without seeing the odd version.
-            fence(Release);
-            self.key.iter().zip(key).for_each(|(word, new)| word.store(*new, Relaxed));
-            self.answer.store(answer, Relaxed);
-            self.version.store(version + 2, Release);
+        let begin = || self.version.compare_exchange(version, version + 1, Acquire, Relaxed);
+        if version & 1 == 1 || begin().is_err() {
+            return;
         }
-        mine
+        // Nobody sees a word of what follows without seeing the odd version.
+        fence(Release);
+        self.key.iter().zip(key).for_each(|(word, new)| word.store(*new, Relaxed));
+        self.answer.store(answer, Relaxed);
+        self.version.store(version + 2, Release);
     }
 }
 
@@ -158,7 +168,7 @@ mod tests {
             assert_eq!(memo.get(&key(seed)), Some(seed));
         }
         let kept = (0..10_000).filter(|&seed| memo.get(&key(seed)).is_some()).count();
-        assert_eq!(kept, 64);
+        assert!((48..=64).contains(&kept), "{kept}");
     }
 
     /// Threads that overwrite each other's few places all the time never read what is not so.

@@ -41,6 +41,14 @@ pub fn load(source: &Source) -> Result<Option<Arc<Policy>>, PolicyError> {
     Ok(Some(policy))
 }
 
+/// Forgets the policy that was read last if nobody uses it. NCCL may unload the library next.
+pub fn forget_unused() {
+    let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
+    if last.as_ref().is_some_and(|(_, policy)| policy.strong_count() == 0) {
+        *last = None;
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -96,6 +96,9 @@ impl Settings {
     pub fn read(get: impl Fn(&str) -> Option<String>) -> Result<Self, SettingsError> {
         let get = |variable: &str| get(variable).filter(|value| !value.is_empty());
         let mode = get(MODE).map_or(Ok(Mode::Act), |word| look_up("mode", &word, &Mode::WORDS));
+        let mode = mode.map_err(SettingsError::Mode)?;
+        // Where nothing is decided, nothing else matters.
+        let flag = |variable| if mode == Mode::Off { Ok(None) } else { flag(&get, variable) };
         let source = match get(POLICY) {
             None => Source::Shipped,
             Some(word) if word == SHIPPED => Source::Shipped,
@@ -106,8 +109,8 @@ impl Settings {
         Ok(Settings {
             source,
             context: get(CONTEXT).map(PathBuf::from),
-            mode: mode.map_err(SettingsError::Mode)?,
-            deterministic: flag(&get, DETERMINISTIC)?.unwrap_or(false),
+            mode,
+            deterministic: flag(DETERMINISTIC)?.unwrap_or(false),
             overrides,
             fixed,
         })
@@ -186,6 +189,7 @@ mod tests {
         let message = |set| read(set).unwrap_err().to_string();
         assert!(message(&[(MODE, "obsrve")]).contains("did you mean \"observe\""));
         assert_eq!(message(&[(DETERMINISTIC, "yes")]), "DYNAMICCL_DETERMINISTIC=\"yes\": write 1 or 0");
+        assert_eq!(read(&[(MODE, "off"), (DETERMINISTIC, "yes")]).unwrap().mode, Mode::Off);
     }
 
     #[test]

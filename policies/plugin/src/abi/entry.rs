@@ -11,6 +11,7 @@ use super::guard::guarded;
 use super::{INVALID_USAGE, NcclResult, SUCCESS};
 use crate::float_mode::in_default_mode;
 use crate::logger::{Logger, RawLogger};
+use crate::policy;
 use crate::tuner::answer::Answer;
 use crate::tuner::call::{Call, Layout, RawTable};
 use crate::tuner::communicator::Communicator;
@@ -72,10 +73,13 @@ pub unsafe fn init(given: &Init) -> NcclResult {
         let (ranks, nodes) = (number(given.ranks), number(given.nodes));
         let domains = domains.map(|told| [told.domains, told.fewest, told.most]);
         let opening = Opening { interface: given.interface, ranks, nodes, id: given.id, domains, logger };
-        match in_default_mode(|| opening.open(|variable| std::env::var(variable).ok())) {
+        match in_default_mode(|| opening.open(environment)) {
             Opened::Tuned(communicator) => *context = Box::into_raw(communicator).cast(),
-            Opened::Alone => {}
-            Opened::Refused => return INVALID_USAGE,
+            Opened::Alone => policy::forget_unused(),
+            Opened::Refused => {
+                policy::forget_unused();
+                return INVALID_USAGE;
+            }
         }
         SUCCESS
     };
@@ -178,10 +182,16 @@ pub unsafe fn cleanup(context: *mut c_void) -> NcclResult {
         if !context.is_null() {
             // SAFETY: `init` made it of a box, and NCCL ends it once.
             drop(unsafe { Box::from_raw(context.cast::<Communicator>()) });
+            policy::forget_unused();
         }
     };
     guarded("cleanup", work, || {});
     SUCCESS
+}
+
+/// A variable. One that is no text names nothing that is there, and that is said where it is used.
+fn environment(variable: &str) -> Option<String> {
+    std::env::var_os(variable).map(|value| value.to_string_lossy().into_owned())
 }
 
 /// The collective with this id of NCCL's, if it is one that NCCL tunes.

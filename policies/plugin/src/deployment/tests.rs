@@ -75,6 +75,16 @@ fn a_communicator_is_told_as_in_training() {
 }
 
 #[test]
+fn the_documented_file_can_be_read() {
+    let page = include_str!("../../../../docs/plugin.md");
+    let (_, example) = page.split_once("```toml\n").expect("an example");
+    let (example, _) = example.split_once("```").expect("its end");
+    let read = Deployment::read(example.as_bytes()).unwrap();
+    assert_eq!(read.context(8, 1).scheduler.role, Role::IntraStage);
+    assert_eq!(read.context(32, 4).topology.tier_max, Some(2));
+}
+
+#[test]
 fn files_that_differ_have_different_fingerprints() {
     let other = Deployment::read(FILE.replace("7e9", "8e9").as_bytes()).unwrap();
     assert!(other.hash().is_some() && other.hash() != deployment().hash());

@@ -1,6 +1,8 @@
 //! What is done to a call: nothing, or an entry that wins, channels and a chunk size. It fits into one word,
 //! so that it can be kept and read without a lock.
 
+use std::fmt;
+
 use dynamiccl_spec::ids::PAIRS;
 use dynamiccl_spec::{Algorithm, ChunkChoice, Knobs, Pair};
 
@@ -63,6 +65,15 @@ impl Answer {
     #[inline]
     pub fn chunk(self) -> ChunkChoice {
         ChunkChoice::ALL.get((self.0 >> 48 & 0xff) as usize).copied().unwrap_or_default()
+    }
+}
+
+impl fmt::Display for Answer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Some((pair, micros)) = self.entry() else { return f.write_str("own") };
+        let pair = Pair::from_index(pair).map(|pair| pair.to_string()).unwrap_or_default();
+        let channels = self.channels().map_or("own".to_owned(), |channels| channels.to_string());
+        write!(f, "{pair}, {channels} channels, {} chunk, {micros} us", self.chunk().name())
     }
 }
 

@@ -5,7 +5,7 @@ use dynamiccl_spec::table::UNAVAILABLE;
 use dynamiccl_spec::{Collective, CostTable};
 
 /// Words of a key: the table, two entries to a word, with what lies beyond it; the bytes; the rest.
-pub const KEY: usize = (PAIRS + 1) / 2 + 2;
+pub const KEY: usize = (PAIRS + 1).div_ceil(2) + 2;
 
 /// Larger tables are not tables.
 const MOST: usize = 64;
@@ -99,11 +99,12 @@ impl Call {
         let mut key = [0; KEY];
         let costs = self.table.known.0.as_flattened();
         let bits = |at: usize| u64::from(costs.get(at).unwrap_or(&self.table.beyond).to_bits());
-        for (at, word) in key[..KEY - 2].iter_mut().enumerate() {
+        // What differs most often comes first.
+        key[0] = self.bytes;
+        key[1] = (self.collective as u64) << 32 | u64::from(self.pipelined);
+        for (at, word) in key[2..].iter_mut().enumerate() {
             *word = bits(2 * at) | bits(2 * at + 1) << 32;
         }
-        key[KEY - 2] = self.bytes;
-        key[KEY - 1] = (self.collective as u64) << 32 | u64::from(self.pipelined);
         key
     }
 }

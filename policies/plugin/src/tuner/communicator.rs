@@ -23,7 +23,7 @@ const LOGGED: u32 = 256;
 /// One communicator.
 #[derive(Debug)]
 pub struct Communicator {
-    pub(super) mode: Mode,
+    pub(super) hot: Hot,
     pub(super) logger: Logger,
     pub(super) ranks: u32,
     pub(super) nodes: u32,
@@ -31,22 +31,28 @@ pub struct Communicator {
     pub(super) gates: Gates,
     pub(super) overrides: Overrides,
     pub(super) decider: Decider,
-    pub(super) state: State,
+    pub(super) logged: AtomicU32,
+    pub(super) warned: AtomicBool,
 }
 
-/// What changes.
+/// What every call looks at, in one line of a cache.
 #[derive(Debug)]
-pub(super) struct State {
-    memo: SharedMemo<KEY>,
+#[repr(align(64))]
+pub(super) struct Hot {
+    mode: Mode,
+    /// Whether answers may be kept.
+    pure: bool,
+    /// Whether the interface asks for chunk sizes. Where it does not, a call writes nothing that others read.
+    chunked: bool,
     chunks: Chunks,
-    logged: AtomicU32,
-    warned: AtomicBool,
+    memo: SharedMemo<KEY>,
 }
 
-impl Default for State {
-    fn default() -> Self {
-        let (chunks, memo) = (Chunks::default(), SharedMemo::new(KEPT));
-        State { memo, chunks, logged: AtomicU32::new(0), warned: AtomicBool::new(false) }
+const _: () = assert!(size_of::<Hot>() == 64);
+
+impl Hot {
+    pub(super) fn new(mode: Mode, pure: bool, chunked: bool) -> Self {
+        Hot { mode, pure, chunked, chunks: Chunks::default(), memo: SharedMemo::new(KEPT) }
     }
 }
 
@@ -54,22 +60,24 @@ impl Communicator {
     /// What is done to a call. One that was answered before costs a look; it neither allocates nor locks.
     #[inline]
     pub fn answer(&self, call: &Call) -> Answer {
-        let answer = if self.decider.is_pure() { self.kept(call) } else { self.work_out(call) };
-        if self.mode != Mode::Act {
+        let answer = if self.hot.pure { self.kept(call) } else { self.work_out(call) };
+        if self.hot.mode != Mode::Act {
             return Answer::OWN;
         }
-        self.state.chunks.note(call.collective, answer);
+        if self.hot.chunked {
+            self.hot.chunks.note(call.collective, answer);
+        }
         answer
     }
 
     /// The chunk sizes of what was answered last.
     pub fn chunks(&self) -> &Chunks {
-        &self.state.chunks
+        &self.hot.chunks
     }
 
     /// Says what a user must know, once for a communicator.
     pub fn warn_once(&self, text: &str) {
-        if !self.state.warned.swap(true, Relaxed) {
+        if !self.warned.swap(true, Relaxed) {
             self.logger.warn(text);
         }
     }
@@ -77,11 +85,11 @@ impl Communicator {
     #[inline]
     fn kept(&self, call: &Call) -> Answer {
         let key = call.key();
-        if let Some(bits) = self.state.memo.get(&key) {
+        if let Some(bits) = self.hot.memo.get(&key) {
             return Answer::of_bits(bits);
         }
         let answer = self.work_out(call);
-        self.state.memo.put(&key, answer.bits());
+        self.hot.memo.put(&key, answer.bits());
         answer
     }
 
@@ -126,17 +134,17 @@ impl Communicator {
 
     /// Says what was decided, for the first decisions of a communicator.
     fn log(&self, query: &Query<'_>, decision: &Decision, answer: Answer) {
-        let number = self.state.logged.load(Relaxed);
+        let number = self.logged.load(Relaxed);
         if number >= LOGGED {
             return;
         }
-        self.state.logged.store(number + 1, Relaxed);
+        self.logged.store(number + 1, Relaxed);
         let call = query.call;
         let own = query.gated.own.map_or("nothing".to_owned(), |pair| pair.to_string());
-        let done = match (self.mode, answer.entry()) {
+        let done = match (self.hot.mode, answer.entry()) {
             (_, None) => "left to NCCL".to_owned(),
-            (Mode::Act, Some((_, micros))) => format!("{} at {micros} us", decision.knobs),
-            (_, Some((_, micros))) => format!("would be {} at {micros} us", decision.knobs),
+            (Mode::Act, Some(_)) => answer.to_string(),
+            (_, Some(_)) => format!("would be {answer}"),
         };
         let last = if number + 1 == LOGGED { "; later decisions are not logged" } else { "" };
         self.logger.tuning(&format!(

@@ -3,12 +3,15 @@
 use dynamiccl_spec::Gates;
 use dynamiccl_spec::features::Encoder;
 
-use super::communicator::{Communicator, State};
+use super::communicator::{Communicator, Hot};
 use super::decider::Decider;
 use crate::deployment::{Deployment, DeploymentError};
 use crate::logger::Logger;
 use crate::policy::{self, PolicyError};
 use crate::settings::{CONTEXT, Mode, Settings, SettingsError, Source, strict};
+
+/// The first version of the interface that asks for chunk sizes.
+const CHUNKS_SINCE: u32 = 6;
 
 /// What NCCL says of a communicator when it begins.
 #[derive(Debug, Clone)]
@@ -101,16 +104,18 @@ impl Opening {
             settings.mode.name(),
         ));
         let context = deployment.context(self.ranks, self.nodes);
+        let decider = Decider::new(policy);
         Ok(Some(Communicator {
-            mode: settings.mode,
+            hot: Hot::new(settings.mode, decider.is_pure(), self.interface >= CHUNKS_SINCE),
             logger: self.logger,
             ranks: self.ranks,
             nodes: self.nodes,
             encoder: Encoder::new(&context),
             gates: Gates::new(&context.topology, settings.deterministic, settings.overrides.clone()),
             overrides: settings.overrides,
-            decider: Decider::new(policy),
-            state: State::default(),
+            decider,
+            logged: Default::default(),
+            warned: Default::default(),
         }))
     }
 
