@@ -6,6 +6,14 @@ use crate::host::library;
 
 /// All of it. NCCL finds interfaces by name, so whatever else is exported is a promise that we never made.
 const EXPORTED: &[&str] = &[
+    "ncclEnvPlugin_v1",
+    "ncclEnvPlugin_v2",
+    "ncclProfiler_v1",
+    "ncclProfiler_v2",
+    "ncclProfiler_v3",
+    "ncclProfiler_v4",
+    "ncclProfiler_v5",
+    "ncclProfiler_v6",
     "ncclTunerPlugin_v2",
     "ncclTunerPlugin_v3",
     "ncclTunerPlugin_v4",
