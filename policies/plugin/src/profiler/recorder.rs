@@ -86,7 +86,7 @@ impl Recorder {
         };
         let ticket = self.pool.open(record, until);
         if ticket.is_none() {
-            self.count_dropped(1);
+            self.count_dropped();
         }
         ticket.map(Handle::Collective)
     }
@@ -123,13 +123,12 @@ impl Recorder {
 
     fn finish(&self, record: Record) {
         if !self.ring.push(record.to_words()) {
-            self.count_dropped(1);
+            self.count_dropped();
         }
     }
 
-    /// Counts records that nobody will read.
-    pub fn count_dropped(&self, count: u64) {
-        self.dropped.fetch_add(count, Ordering::Relaxed);
+    fn count_dropped(&self) {
+        self.dropped.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Records that were lost since somebody last asked.

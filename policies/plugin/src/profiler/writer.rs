@@ -1,5 +1,6 @@
 //! The thread that writes: it empties the ring, and nothing of NCCL's ever waits for it.
 
+use std::fmt::Write;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -79,6 +80,7 @@ impl Writer {
             metrics_every: settings.metrics_every,
             lines: String::with_capacity(2 * PIECE),
             line_count: 0,
+            dropped_unsaid: 0,
             voice,
             has_warned: false,
         };
@@ -135,6 +137,8 @@ struct Work {
     metrics_every: Duration,
     lines: String,
     line_count: u64,
+    /// Collectives that were lost and not yet counted in the file.
+    dropped_unsaid: u64,
     voice: Voice,
     has_warned: bool,
 }
@@ -166,38 +170,48 @@ impl Work {
             if let Some(metrics) = &mut self.metrics {
                 metrics.add(&record);
             }
-            record.write_line(&mut self.lines);
-            self.line_count += 1;
+            if self.journal.is_some() {
+                record.write_line(&mut self.lines);
+                self.line_count += 1;
+            }
             if self.lines.len() >= PIECE {
                 self.flush();
             }
         }
         let dropped = self.recorder.take_dropped();
         if dropped > 0 {
-            self.say_dropped(dropped);
+            self.count_dropped(dropped);
+            self.warn_once(&format!("profiler: {dropped} collectives came too fast to be recorded"));
         }
         self.flush();
     }
 
-    fn say_dropped(&mut self, dropped: u64) {
-        self.lines.push_str(&format!("{{\"dropped\":{dropped}}}\n"));
+    fn count_dropped(&mut self, dropped: u64) {
+        self.dropped_unsaid += dropped;
         if let Some(metrics) = &mut self.metrics {
             metrics.add_dropped(dropped);
         }
-        self.warn_once(&format!("profiler: {dropped} collectives came too fast to be recorded"));
     }
 
+    /// Writes what has come; what cannot be written is counted, and said as soon as it can be.
     fn flush(&mut self) {
-        let Some(journal) = self.journal.as_mut().filter(|_| !self.lines.is_empty()) else {
-            self.lines.clear();
-            self.line_count = 0;
+        let Some(journal) = &mut self.journal else { return };
+        if self.dropped_unsaid > 0 {
+            // Writing to a string cannot fail.
+            let _ = writeln!(self.lines, "{{\"dropped\":{}}}", self.dropped_unsaid);
+        }
+        if self.lines.is_empty() {
             return;
-        };
-        if let Err(error) = journal.write(&self.lines) {
-            let path = journal.path().display();
-            let said = format!("profiler: {path}: {error}; records are lost until it can be written again");
-            self.warn_once(&said);
-            self.recorder.count_dropped(self.line_count);
+        }
+        match journal.write(&self.lines) {
+            Ok(()) => self.dropped_unsaid = 0,
+            Err(error) => {
+                let path = journal.path().display();
+                let said =
+                    format!("profiler: {path}: {error}; records are lost until it can be written again");
+                self.warn_once(&said);
+                self.count_dropped(self.line_count);
+            }
         }
         self.lines.clear();
         self.line_count = 0;

@@ -177,15 +177,20 @@ static void scenario_rotate(void) {
   printf("mask %d warnings %d\n", mask, warnings);
 }
 
-/* A disk that takes no more than 100,000 bytes of a file. */
+/* A disk that takes no more than 100,000 bytes of a file, until somebody makes room. */
 static void scenario_full(void) {
-  struct rlimit limit = {100000, 100000};
+  struct rlimit limit = {100000, RLIM_INFINITY};
   int mask;
   signal(SIGXFSZ, SIG_IGN);
   OK(setrlimit(RLIMIT_FSIZE, &limit));
   load();
   void *context = begin(1, 1, 4, 0, &mask);
   pace(context, 10000);
+  if (getenv("MAKE_ROOM")) {
+    limit.rlim_cur = RLIM_INFINITY;
+    OK(setrlimit(RLIMIT_FSIZE, &limit));
+    launch(context, 1, 10000, 100);
+  }
   OK(profiler->finalize(context));
   printf("mask %d warnings %d\n", mask, warnings);
 }

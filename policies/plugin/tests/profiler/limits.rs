@@ -61,6 +61,20 @@ fn a_full_disk_costs_records_and_nothing_else() {
 }
 
 #[test]
+fn a_disk_with_room_again_goes_on_and_says_what_it_lost() {
+    let folder = Folder::new("room");
+    let folder_text = folder.path().to_str().unwrap();
+    let variables =
+        [("DYNAMICCL_PROFILE", folder_text), ("DYNAMICCL_PROFILE_KERNELS", "0"), ("MAKE_ROOM", "1")];
+    let said = run("full", 6, &variables);
+    assert_eq!(said.matches("WARN").count(), 1, "{said}");
+    let calls = folder.calls();
+    assert_eq!(calls.last().unwrap()["seq"], 10_099);
+    assert!(folder.dropped() > 5000);
+    assert_eq!(calls.len() as u64 + folder.dropped(), 10_100);
+}
+
+#[test]
 fn a_child_of_a_fork_begins_anew_and_its_parent_goes_on() {
     let folder = Folder::new("fork");
     let folder_text = folder.path().to_str().unwrap();
