@@ -38,7 +38,7 @@ for process in 0 1 2 3 4 5 6 7; do
     "$scratch/host" "$library" digest "$calls" 4 "$process" >"$scratch/digest.$process" &
 done
 wait
-digests=$(sort "$scratch"/digest.* | uniq -c)
-echo "8 processes: $digests"
-if (($(wc -l <<<"$digests") != 1)); then failed=1; fi
+digests=$(sort "$scratch"/digest.* | uniq -c | sed 's/^ *//')
+echo "processes: $digests"
+if [[ "$digests" != "8 "* || $(wc -l <<<"$digests") != 1 ]]; then failed=1; fi
 exit $failed

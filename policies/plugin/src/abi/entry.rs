@@ -62,13 +62,12 @@ pub struct CollInfo {
 pub unsafe fn init(given: &Init) -> NcclResult {
     // SAFETY: NCCL's logger lives as long as NCCL.
     let logger = unsafe { Logger::new(given.logger) };
+    // SAFETY: null, or NCCL's, for as long as this call lasts.
+    let (Some(context), domains) = (unsafe { (given.context.as_mut(), given.domains.as_ref()) }) else {
+        return SUCCESS;
+    };
+    *context = std::ptr::null_mut();
     let work = || {
-        // SAFETY: null, or NCCL's, for as long as this call lasts.
-        let (Some(context), domains) = (unsafe { (given.context.as_mut(), given.domains.as_ref()) }) else {
-            logger.warn("init without a place for its context: NCCL chooses by itself");
-            return SUCCESS;
-        };
-        *context = std::ptr::null_mut();
         let number = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
         let (ranks, nodes) = (number(given.ranks), number(given.nodes));
         let domains = domains.map(|told| [told.domains, told.fewest, told.most]);

@@ -96,7 +96,13 @@ impl Deployment {
         let cluster = &self.document.cluster;
         let steps = cluster.tiers.iter().map(|from| (from.nodes, from.tier));
         let mix = || {
-            let inside = steps.clone().next().filter(|&(from, _)| from <= 1).map(|(_, tier)| tier)?;
+            let inside = match (steps.clone().next()?, cluster.intra) {
+                ((..=1, tier), _) => tier,
+                (_, NodeLink::Unknown) => return None,
+                (_, NodeLink::None) => 0,
+                (_, NodeLink::Nvlink) => 1,
+                (_, NodeLink::Pcie | NodeLink::Shm) => 2,
+            };
             let mix = tiers::mix(steps.clone(), inside, nodes, ranks.div_ceil(nodes.max(1)));
             Some(mix.map(|share| share as f32))
         };

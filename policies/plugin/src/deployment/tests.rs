@@ -75,6 +75,19 @@ fn a_communicator_is_told_as_in_training() {
 }
 
 #[test]
+fn a_mix_needs_to_know_how_near_ranks_of_one_node_are() {
+    let mix = |intra: &str| {
+        let text = format!("[cluster]\n{intra}tiers = [{{ nodes = 2, tier = 4 }}]");
+        Deployment::read(text.as_bytes()).unwrap().context(4, 2).topology.tier_mix
+    };
+    // Four ranks on two nodes: two of six pairs are within a node.
+    let [near, far] = [1.0_f32 / 3.0, 2.0 / 3.0];
+    assert_eq!(mix("intra = \"nvlink\"\n"), Some([0.0, near, 0.0, 0.0, far]));
+    assert_eq!(mix("intra = \"pcie\"\n"), Some([0.0, 0.0, near, 0.0, far]));
+    assert_eq!(mix(""), None);
+}
+
+#[test]
 fn the_documented_file_can_be_read() {
     let page = include_str!("../../../../docs/plugin.md");
     let (_, example) = page.split_once("```toml\n").expect("an example");
