@@ -1,7 +1,7 @@
 //! What NCCL sees of the profiler: `ncclProfiler_v1` to `ncclProfiler_v6`.
 //!
 //! NCCL takes the newest that it knows. Versions differ in how they describe an event; each has a file that
-//! turns its description into an [`Event`](super::event::Event), and all hand on to the same recorder. This
+//! turns its description into an [`Event`], and all hand on to the same recorder. This
 //! is the profiler's only `unsafe` that touches NCCL's memory: it reads what NCCL points to and writes the
 //! three words that NCCL asks for, each of which may be missing. Whatever happens, NCCL is told success: an
 //! error would cost it the profiler, and a panic the job.
