@@ -16,3 +16,4 @@ pub mod random;
 pub mod roster;
 pub mod search;
 pub mod settings;
+pub mod shared_memo;

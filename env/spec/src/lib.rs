@@ -15,6 +15,7 @@ pub mod knobs;
 pub mod math;
 pub mod overrides;
 pub mod table;
+pub mod tiers;
 pub mod tuner;
 pub mod units;
 pub mod words;

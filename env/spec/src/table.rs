@@ -6,10 +6,16 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::ids::{ALGORITHMS, PAIRS, PROTOCOLS, Pair};
+use crate::ids::{ALGORITHMS, Algorithm, PAIRS, PROTOCOLS, Pair, Protocol};
 
 /// What NCCL writes where a pair is not available.
 pub const UNAVAILABLE: f32 = -1.0;
+
+/// Ranks beyond which NCCL prices rings out where sums are in fp8.
+const GUARDED_RANKS: u32 = 8;
+/// A ring that is this much slower than what else there is has been priced out, by 1024. NCCL expects no
+/// ring to be 8 times as fast as a tree; where one is so slow by itself, nobody misses it.
+const PRICED_OUT: f32 = 128.0;
 
 /// NCCL's predicted microseconds for every algorithm × protocol, in NCCL's own layout.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -59,6 +65,22 @@ impl CostTable {
         let mut table = CostTable::default();
         self.available().filter(|(pair, _)| pairs.contains(*pair)).for_each(|(pair, us)| table.set(pair, us));
         table.best()
+    }
+
+    /// The same with the rings that NCCL has priced out marked as unavailable. A tuner is told neither type
+    /// nor operation, so this is how it knows that sums in fp8 would lose precision in a ring of so many ranks.
+    pub fn without_priced_out(mut self, ranks: u32) -> Self {
+        let other = self.available().filter(|(pair, _)| pair.algorithm != Algorithm::Ring).map(|(_, us)| us);
+        let Some(other) = other.min_by(f32::total_cmp).filter(|_| ranks > GUARDED_RANKS) else { return self };
+        let ring = self.0[Algorithm::Ring.id()];
+        // What was unavailable before was multiplied too.
+        let marked = ring.iter().any(|&us| us < UNAVAILABLE);
+        for &protocol in Protocol::ALL {
+            if marked || ring[protocol.id()] >= PRICED_OUT * other {
+                self.set(Pair::new(Algorithm::Ring, protocol), UNAVAILABLE);
+            }
+        }
+        self
     }
 
     /// The available pairs as a mask.
@@ -150,6 +172,31 @@ mod tests {
         table.set(Pair::new(Pat, Simple), 7.0);
         assert_eq!(table.best(), Some((Pair::new(Tree, LL128), 5.0)));
         assert_eq!(table.mask().len(), 3);
+    }
+
+    #[test]
+    fn rings_that_were_priced_out_are_not_available() {
+        let [ring, other] = [Pair::new(Ring, LL), Pair::new(Ring, LL128)];
+        let tree = Pair::new(Tree, Simple);
+        let mut table = CostTable::default();
+        table.set(ring, 30.0);
+        table.set(tree, 90.0);
+        assert_eq!(table.without_priced_out(16), table);
+        // As NCCL does it: every ring is multiplied, there or not.
+        for us in &mut table.0[Ring.id()] {
+            *us *= 1024.0;
+        }
+        assert_eq!(table.get(ring), Some(30720.0));
+        assert_eq!(table.without_priced_out(16).mask(), PairMask::NONE.with(tree));
+        assert_eq!(table.without_priced_out(8), table, "NCCL prices nothing out among few");
+        // All three are there.
+        table.0[Ring.id()] = [30720.0, 31000.0, 32000.0];
+        assert_eq!(table.without_priced_out(16).mask(), PairMask::NONE.with(tree));
+        // Nothing else is there: NCCL would take it, and so may we.
+        table.set(tree, UNAVAILABLE);
+        assert_eq!(table.without_priced_out(16).mask().len(), 3);
+        table.set(other, -1024.0);
+        assert_eq!(table.without_priced_out(16).mask().len(), 2);
     }
 
     #[test]

@@ -1,7 +1,9 @@
 //! How far apart the ranks of a communicator are, in tiers.
 //!
-//! A cluster file says from which node count on a communicator is of which tier. Read the other way
-//! round, the same list says how nodes group: where tier 3 starts at 5 nodes, four nodes share a rack.
+//! A cluster file says from which node count on a communicator is of which tier; what follows from that
+//! is the same for a deployment's file and stands in `dynamiccl_spec::tiers`.
+
+use dynamiccl_spec::tiers::{self, Step};
 
 use super::{Cluster, IntraLink, TierFrom};
 
@@ -11,8 +13,7 @@ pub use dynamiccl_spec::context::TIERS;
 impl Cluster {
     /// The tier of a communicator of this many full nodes: that of its most distant ranks.
     pub fn tier(&self, nodes: u32) -> u8 {
-        let reached = self.tiers.iter().rev().find(|from| from.nodes <= nodes);
-        reached.or(self.tiers.first()).map_or(0, |from| from.tier)
+        tiers::tier(self.tier_steps(), nodes).unwrap_or(0)
     }
 
     /// The highest tier of any communicator on this cluster.
@@ -27,22 +28,11 @@ impl Cluster {
 
     /// The same with only some ranks in every node. Nodes fill one group after the other.
     pub fn tier_mix_of(&self, nodes: u32, ranks_per_node: u32) -> [f64; TIERS] {
-        let (nodes, ranks) = (f64::from(nodes.max(1)), f64::from(ranks_per_node.max(1)));
-        let mut mix = [0.0; TIERS];
-        mix[usize::from(self.node_tier())] = nodes * pairs(ranks);
-        let mut nearer = 0.0;
-        for (index, from) in self.tiers.iter().enumerate() {
-            let group = self.tiers.get(index + 1).map_or(f64::INFINITY, |next| f64::from(next.nodes) - 1.0);
-            let within = pairs_within(nodes, group);
-            mix[usize::from(from.tier)] += (within - nearer) * ranks * ranks;
-            nearer = within;
-        }
-        let all = mix.iter().sum::<f64>();
-        if all == 0.0 {
-            mix[usize::from(self.node_tier())] = 1.0;
-            return mix;
-        }
-        mix.map(|share| share / all)
+        tiers::mix(self.tier_steps(), self.node_tier(), nodes, ranks_per_node)
+    }
+
+    fn tier_steps(&self) -> impl DoubleEndedIterator<Item = Step> + Clone + '_ {
+        self.tiers.iter().map(|from| (from.nodes, from.tier))
     }
 
     /// The tier of two ranks in one node.
@@ -54,20 +44,6 @@ impl Cluster {
             (_, IntraLink::None) => 0,
         }
     }
-}
-
-/// Pairs among `n`.
-fn pairs(n: f64) -> f64 {
-    n * (n - 1.0) / 2.0
-}
-
-/// Pairs of nodes that share a group, when groups of this size are filled one after the other.
-fn pairs_within(nodes: f64, group: f64) -> f64 {
-    if nodes <= group {
-        return pairs(nodes);
-    }
-    let full = (nodes / group).floor();
-    full * pairs(group) + pairs(nodes - full * group)
 }
 
 #[cfg(test)]

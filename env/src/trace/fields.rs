@@ -91,6 +91,11 @@ impl<'a> Fields<'a> {
         self.pairs.iter().any(|(name, _)| name == key)
     }
 
+    /// Whether a key has this text.
+    pub(super) fn says(&self, key: &str, text: &str) -> bool {
+        self.pairs.iter().any(|(name, value)| name == key && value.as_str() == Some(text))
+    }
+
     /// Takes a value; `null` counts as absent.
     pub(super) fn take(&mut self, key: &str) -> Option<Value> {
         let at = self.pairs.iter().position(|(name, _)| name == key)?;

@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::error::TraceError;
 use super::fields::Fields;
 use super::lines::Lines;
-use super::{CALLS_MAX, Header, SCHEMA, Trace, TracedCall, TracedComm};
+use super::{CALLS_MAX, Header, PROFILE_SCHEMA, SCHEMA, Trace, TracedCall, TracedComm};
 
 const HEADER_KEYS: [&str; 4] = ["schema", "cluster", "nodes", "communicators"];
 const COMM_KEYS: [&str; 5] = ["id", "ranks", "nodes", "ranks_per_node", "role"];
@@ -23,7 +23,7 @@ pub(super) const BYTES_MAX: u64 = 1 << 50;
 /// Most communicators.
 pub(super) const COMMS_MAX: usize = 1 << 16;
 /// Most channels of NCCL.
-const CHANNELS_MAX: u64 = 64;
+pub(super) const CHANNELS_MAX: u64 = 64;
 
 /// Reads the header and every call after it.
 pub(super) fn read<R: BufRead>(first: Fields<'_>, mut lines: Lines<'_, R>) -> Result<Trace, TraceError> {
@@ -47,7 +47,9 @@ fn header(mut fields: Fields<'_>) -> Result<Header, TraceError> {
     let schema = fields.text("schema")?;
     let schema = fields.required("schema", schema)?;
     if schema != SCHEMA {
-        return Err(TraceError::Version(fields.fault(&schema, &format!("this release reads {SCHEMA}"))));
+        return Err(TraceError::Version(
+            fields.fault(&schema, &format!("this release reads {SCHEMA} and {PROFILE_SCHEMA}")),
+        ));
     }
     let cluster = fields.text("cluster")?;
     let nodes = fields.whole("nodes", 1..=RANKS_MAX)?.map(|nodes| nodes as u32);

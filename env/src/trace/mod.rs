@@ -1,6 +1,7 @@
 //! Recorded jobs as sequences of calls, to be replayed.
 //!
-//! Two formats, one meaning: our own lines (`docs/traces.md`) and what NCCL's inspector plugin writes.
+//! Three formats, one meaning: our own lines (`docs/traces.md`), what the profiler of our plugin writes, and
+//! what NCCL's inspector plugin writes.
 //! Readers take any bytes whatsoever: the worst a file can do is to be refused with one line. Nothing
 //! here knows a cluster or a model; a trace says what was called and, where known, how long it took.
 
@@ -9,10 +10,12 @@ mod fields;
 mod inspector;
 mod jsonl;
 mod lines;
+mod profile;
+mod ranks;
 mod write;
 
-use std::fs::File;
-use std::io::{BufRead, BufReader};
+use std::fs::{self, File};
+use std::io::{self, BufRead, BufReader};
 use std::path::Path;
 
 use dynamiccl_spec::{Algorithm, Collective, Protocol, Role};
@@ -22,9 +25,12 @@ pub use write::TraceWriter;
 
 use crate::measure::Fault;
 use lines::Lines;
+use profile::Profile;
 
 /// Name and version of our format.
 pub const SCHEMA: &str = "dynamiccl-trace-1";
+/// Name and version of the format of our profiler.
+pub const PROFILE_SCHEMA: &str = "dynamiccl-profile-1";
 /// Most calls of one trace.
 pub const CALLS_MAX: usize = 1 << 24;
 
@@ -93,20 +99,27 @@ pub struct TracedCall {
 }
 
 impl Trace {
-    /// Reads a trace of either format.
+    /// Reads a trace of any format, or a folder of what our profiler wrote on all ranks.
     pub fn read(file: &Path) -> Result<Trace, TraceError> {
+        if file.is_dir() {
+            return Trace::read_folder(file);
+        }
         let input = File::open(file).map_err(|e| TraceError::unreadable(file, &e))?;
         Trace::read_from(BufReader::new(input), file)
     }
 
-    /// Reads a trace of either format from anywhere; errors call it `file`.
+    /// Reads a trace of any format from anywhere; errors call it `file`.
     pub fn read_from(input: impl BufRead, file: &Path) -> Result<Trace, TraceError> {
         let mut lines = Lines::new(input, file);
         let Some(first) = lines.next()? else {
             let remedy = "give a header line and at least one call";
             return Err(TraceError::Empty(Fault::new(file, 0, "nothing", remedy)));
         };
-        let trace = if first.has("schema") {
+        let trace = if first.says("schema", PROFILE_SCHEMA) {
+            let mut profile = Profile::default();
+            profile.add(first, lines)?;
+            profile.trace()
+        } else if first.has("schema") {
             jsonl::read(first, lines)?
         } else if first.has("header") {
             inspector::read(first, lines)?
@@ -114,10 +127,40 @@ impl Trace {
             let remedy = format!("start with {{\"schema\": \"{SCHEMA}\", …}} or give NCCL inspector's JSON");
             return Err(TraceError::NotATrace(first.fault("first line", &remedy)));
         };
-        if trace.calls.is_empty() {
+        trace.with_calls(file)
+    }
+
+    /// Reads every `.jsonl` of a folder as one job.
+    fn read_folder(folder: &Path) -> Result<Trace, TraceError> {
+        let unreadable = |error: io::Error| TraceError::unreadable(folder, &error);
+        let listed = fs::read_dir(folder).map_err(unreadable)?;
+        let listed = listed.map(|entry| entry.map(|entry| entry.path())).collect::<io::Result<Vec<_>>>();
+        let mut files = listed.map_err(unreadable)?;
+        files.retain(|file| file.extension().is_some_and(|extension| extension == "jsonl"));
+        // The order of a folder is nobody's promise.
+        files.sort();
+        let mut profile = Profile::default();
+        for file in &files {
+            let input = File::open(file).map_err(|e| TraceError::unreadable(file, &e))?;
+            let mut lines = Lines::new(BufReader::new(input), file);
+            match lines.next()? {
+                Some(first) if first.says("schema", PROFILE_SCHEMA) => profile.add(first, lines)?,
+                Some(first) => {
+                    let remedy = format!("a folder may hold {PROFILE_SCHEMA} only: give this file by itself");
+                    return Err(TraceError::NotATrace(first.fault("first line", &remedy)));
+                }
+                // The profiler had nothing to write yet.
+                None => {}
+            }
+        }
+        profile.trace().with_calls(folder)
+    }
+
+    fn with_calls(self, file: &Path) -> Result<Trace, TraceError> {
+        if self.calls.is_empty() {
             return Err(TraceError::Empty(Fault::new(file, 0, "no call", "add a line for each call")));
         }
-        Ok(trace)
+        Ok(self)
     }
 
     /// Calls of the communicator at this position, in order.

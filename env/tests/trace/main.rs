@@ -1,5 +1,6 @@
-//! Recorded jobs: both formats, every way to be wrong, and no file that does worse than be refused.
+//! Recorded jobs: every format, every way to be wrong, and no file that does worse than be refused.
 
+mod profile;
 mod refused;
 mod robustness;
 
@@ -69,7 +70,7 @@ fn a_verbose_dump_has_times_channels_and_the_order_of_the_job() {
 
 #[test]
 fn what_is_written_is_read_back() {
-    for name in ["job.jsonl", "inspector.jsonl", "inspector-verbose.jsonl"] {
+    for name in ["job.jsonl", "inspector.jsonl", "inspector-verbose.jsonl", "profile"] {
         let trace = Trace { warnings: Vec::new(), ..read(name) };
         let mut written = Vec::new();
         trace.write(&mut written).unwrap();

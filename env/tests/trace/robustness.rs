@@ -8,7 +8,8 @@ use proptest::prelude::*;
 
 use crate::file;
 
-const SAMPLES: [&str; 3] = ["job.jsonl", "inspector.jsonl", "inspector-verbose.jsonl"];
+const SAMPLES: [&str; 4] =
+    ["job.jsonl", "inspector.jsonl", "inspector-verbose.jsonl", "profile/dynamiccl-n0-11-5.jsonl"];
 
 /// Replaces, removes, doubles or adds bytes.
 fn mutate(mut bytes: Vec<u8>, edits: &[(prop::sample::Index, u8, u8)]) -> Vec<u8> {

@@ -1,0 +1,79 @@
+//! What a deployment file may say, and what is checked of it.
+
+use dynamiccl_spec::context::{PRIORITY_MAX, TIERS};
+use dynamiccl_spec::{CclLibrary, GpuGeneration, Llm, NetLink, NodeLink, Scheduler, TopologyClass, Workload};
+use serde::Deserialize;
+
+use super::launch::Launch;
+use super::rule::Rule;
+
+/// A deployment file.
+#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Document {
+    pub cluster: ClusterWords,
+    pub workload: Workload,
+    pub scheduler: Scheduler,
+    pub llm: Llm,
+    pub launch: Launch,
+    pub communicator: Vec<Rule>,
+}
+
+/// The machine.
+#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct ClusterWords {
+    pub gpu: GpuGeneration,
+    pub intra: NodeLink,
+    pub intra_generation: u8,
+    pub inter: NetLink,
+    pub class: TopologyClass,
+    pub tiers: Vec<TierFrom>,
+    pub in_network: Option<bool>,
+    pub library: CclLibrary,
+}
+
+/// From so many nodes on, a communicator is of this tier.
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct TierFrom {
+    pub nodes: u32,
+    pub tier: u8,
+}
+
+impl Document {
+    /// Reads and checks a file.
+    pub fn read(text: &str) -> Result<Self, String> {
+        let document: Document = toml::from_str(text).map_err(|error| {
+            let line = error.span().map(|span| 1 + text[..span.start].matches('\n').count());
+            let line = line.map(|line| format!("line {line}: ")).unwrap_or_default();
+            format!("{line}{}", error.message())
+        })?;
+        document.check()?;
+        Ok(document)
+    }
+
+    fn check(&self) -> Result<(), String> {
+        let tiers = &self.cluster.tiers;
+        if let Some(from) = tiers.iter().find(|from| usize::from(from.tier) >= TIERS) {
+            return Err(format!("cluster.tiers: tier {}: must be 0 to {}", from.tier, TIERS - 1));
+        }
+        if !tiers.is_sorted_by(|a, b| a.nodes < b.nodes) {
+            return Err("cluster.tiers: node counts must ascend".to_owned());
+        }
+        if self.scheduler.priority.is_some_and(|class| class > PRIORITY_MAX) {
+            return Err(format!("scheduler.priority: must be 0 to {PRIORITY_MAX}"));
+        }
+        let rate = self.workload.compression_rate;
+        if !(rate == 0.0 || (1.0..f32::INFINITY).contains(&rate)) {
+            return Err(format!("workload.compression_rate = {rate}: must be at least 1, or 0 for unknown"));
+        }
+        if !(0.0..f64::INFINITY).contains(&self.llm.params) {
+            return Err(format!("llm.params = {}: must be a number of parameters", self.llm.params));
+        }
+        self.launch.check().map_err(|why| format!("launch.{why}"))?;
+        self.communicator.iter().enumerate().try_for_each(|(at, rule)| {
+            rule.check().map_err(|why| format!("communicator rule {}: {why}", at + 1))
+        })
+    }
+}

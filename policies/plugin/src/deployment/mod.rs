@@ -1,0 +1,129 @@
+//! The deployment file: what a user knows of the job that NCCL does not say.
+//!
+//! Every rank reads the same file, so all of them tell the policy the same. What it does not say stays
+//! unknown. It knows neither NCCL nor a policy.
+
+mod file;
+mod launch;
+mod rule;
+
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+use dynamiccl_spec::fnv::Fnv;
+use dynamiccl_spec::{JobContext, NetLink, NodeLink, Topology, tiers};
+
+use file::Document;
+pub use launch::Launch;
+
+/// No deployment file is longer.
+const MOST: u64 = 1 << 20;
+
+/// What is known of a job.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Deployment {
+    document: Document,
+    /// The fingerprint of the file; none without one.
+    hash: Option<u64>,
+}
+
+/// Why a file is no deployment.
+#[derive(Debug, thiserror::Error)]
+pub enum DeploymentError {
+    /// It cannot be read.
+    #[error("{path}: {why}")]
+    Unreadable {
+        /// The file.
+        path: String,
+        /// What the system says.
+        why: std::io::Error,
+    },
+    /// It says what means nothing.
+    #[error("{path}: {why}")]
+    Wrong {
+        /// The file.
+        path: String,
+        /// What is wrong, and where.
+        why: String,
+    },
+}
+
+impl Deployment {
+    /// Reads a file.
+    pub fn open(path: &Path) -> Result<Self, DeploymentError> {
+        let name = || path.display().to_string();
+        let mut bytes = Vec::new();
+        let read = File::open(path).and_then(|file| file.take(MOST + 1).read_to_end(&mut bytes));
+        read.map_err(|why| DeploymentError::Unreadable { path: name(), why })?;
+        Deployment::read(&bytes).map_err(|why| DeploymentError::Wrong { path: name(), why })
+    }
+
+    /// Reads a file that is in memory.
+    pub fn read(bytes: &[u8]) -> Result<Self, String> {
+        if bytes.len() as u64 > MOST {
+            return Err(format!("longer than {} KiB, which no deployment file is", MOST >> 10));
+        }
+        let text = std::str::from_utf8(bytes).map_err(|error| format!("no text: {error}"))?;
+        let mut hash = Fnv::new();
+        hash.bytes(bytes);
+        Ok(Deployment { document: Document::read(text)?, hash: Some(hash.value()) })
+    }
+
+    /// The fingerprint of the file; none without one.
+    pub fn hash(&self) -> Option<u64> {
+        self.hash
+    }
+
+    /// What NCCL shall read once per process.
+    pub fn launch(&self) -> &Launch {
+        &self.document.launch
+    }
+
+    /// What is known of a communicator of this size.
+    pub fn context(&self, ranks: u32, nodes: u32) -> JobContext {
+        let Document { workload, scheduler, llm, .. } = self.document;
+        let topology = self.topology(ranks, nodes);
+        let mut context = JobContext { topology, workload, scheduler, llm };
+        if let Some(rule) = self.document.communicator.iter().find(|rule| rule.matches(ranks, nodes)) {
+            rule.apply(&mut context);
+        }
+        context
+    }
+
+    /// Where such a communicator lies in the cluster, as training tells it.
+    fn topology(&self, ranks: u32, nodes: u32) -> Topology {
+        let cluster = &self.document.cluster;
+        let steps = cluster.tiers.iter().map(|from| (from.nodes, from.tier));
+        let mix = || {
+            let inside = match (steps.clone().next()?, cluster.intra) {
+                ((..=1, tier), _) => tier,
+                (_, NodeLink::Unknown) => return None,
+                (_, NodeLink::None) => 0,
+                (_, NodeLink::Nvlink) => 1,
+                (_, NodeLink::Pcie | NodeLink::Shm) => 2,
+            };
+            let mix = tiers::mix(steps.clone(), inside, nodes, ranks.div_ceil(nodes.max(1)));
+            Some(mix.map(|share| share as f32))
+        };
+        let said = |link: NodeLink| link != NodeLink::Unknown && ranks <= nodes;
+        let one_node =
+            cluster.inter != NetLink::Unknown && nodes <= 1 && cluster.inter != NetLink::NvSwitch256;
+        Topology {
+            ranks,
+            nodes,
+            gpu: cluster.gpu,
+            intra: if said(cluster.intra) { NodeLink::None } else { cluster.intra },
+            intra_generation: cluster.intra_generation,
+            inter: if one_node { NetLink::None } else { cluster.inter },
+            class: cluster.class,
+            tier_max: tiers::tier(steps.clone(), nodes),
+            tier_mix: mix(),
+            in_network: cluster.in_network.map(|active| active && nodes > 1),
+            library: cluster.library,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

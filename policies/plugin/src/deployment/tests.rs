@@ -1,0 +1,130 @@
+use dynamiccl_spec::{GpuGeneration, Parallelism, Role, SyncMode, TopologyClass};
+
+use super::*;
+
+const FILE: &str = r#"
+[cluster]
+gpu = "hopper"
+intra = "nvlink"
+intra_generation = 4
+inter = "infiniband"
+class = "fat_tree"
+tiers = [{ nodes = 1, tier = 1 }, { nodes = 2, tier = 2 }, { nodes = 5, tier = 3 }]
+in_network = false
+
+[workload]
+environment = "datacentre"
+sync = "bsp"
+
+[scheduler]
+sharing = "dedicated"
+
+[llm]
+params = 7e9
+parallelism = "3d"
+
+[[communicator]]
+ranks = 8
+nodes = 1
+role = "intra_stage"
+
+[[communicator]]
+ranks = [16, 32]
+role = "inter_stage"
+parallelism = "fsdp"
+tier_max = 4
+tier_mix = [0, 0, 0.5, 0, 0.5]
+"#;
+
+fn deployment() -> Deployment {
+    Deployment::read(FILE.as_bytes()).unwrap()
+}
+
+#[test]
+fn without_a_file_all_but_the_size_is_unknown() {
+    let mut expected = JobContext::default();
+    (expected.topology.ranks, expected.topology.nodes) = (16, 2);
+    assert_eq!(Deployment::default().context(16, 2), expected);
+    assert_eq!(Deployment::default().hash(), None);
+}
+
+#[test]
+fn the_first_rule_that_matches_holds() {
+    let roles = [(8, 1), (8, 2), (16, 1), (32, 4)].map(|(ranks, nodes)| {
+        let context = deployment().context(ranks, nodes);
+        (context.scheduler.role, context.llm.parallelism)
+    });
+    let free = (Role::Unknown, Parallelism::ThreeD);
+    let data = (Role::InterStage, Parallelism::Fsdp);
+    assert_eq!(roles, [(Role::IntraStage, Parallelism::ThreeD), free, data, data]);
+    let told = deployment().context(32, 4).topology;
+    assert_eq!((told.tier_max, told.tier_mix), (Some(4), Some([0.0, 0.0, 0.5, 0.0, 0.5])));
+}
+
+#[test]
+fn a_communicator_is_told_as_in_training() {
+    let one = deployment().context(8, 1);
+    assert_eq!((one.topology.gpu, one.topology.class), (GpuGeneration::Hopper, TopologyClass::FatTree));
+    assert_eq!((one.topology.intra, one.topology.inter), (NodeLink::Nvlink, NetLink::None));
+    assert_eq!((one.topology.tier_max, one.topology.in_network), (Some(1), Some(false)));
+    assert_eq!(one.topology.tier_mix, Some([0.0, 1.0, 0.0, 0.0, 0.0]));
+    assert_eq!((one.workload.sync, one.llm.params), (SyncMode::Bsp, 7e9));
+    let spread = deployment().context(4, 4).topology;
+    assert_eq!((spread.intra, spread.inter), (NodeLink::None, NetLink::Infiniband));
+    assert_eq!((spread.tier_max, spread.tier_mix), (Some(2), Some([0.0, 0.0, 1.0, 0.0, 0.0])));
+}
+
+#[test]
+fn a_mix_needs_to_know_how_near_ranks_of_one_node_are() {
+    let mix = |intra: &str| {
+        let text = format!("[cluster]\n{intra}tiers = [{{ nodes = 2, tier = 4 }}]");
+        Deployment::read(text.as_bytes()).unwrap().context(4, 2).topology.tier_mix
+    };
+    // Four ranks on two nodes: two of six pairs are within a node.
+    let [near, far] = [1.0_f32 / 3.0, 2.0 / 3.0];
+    assert_eq!(mix("intra = \"nvlink\"\n"), Some([0.0, near, 0.0, 0.0, far]));
+    assert_eq!(mix("intra = \"pcie\"\n"), Some([0.0, 0.0, near, 0.0, far]));
+    assert_eq!(mix(""), None);
+}
+
+#[test]
+fn the_documented_file_can_be_read() {
+    let page = include_str!("../../../../docs/plugin.md");
+    let (_, example) = page.split_once("```toml\n").expect("an example");
+    let (example, _) = example.split_once("```").expect("its end");
+    let read = Deployment::read(example.as_bytes()).unwrap();
+    assert_eq!(read.context(8, 1).scheduler.role, Role::IntraStage);
+    assert_eq!(read.context(32, 4).topology.tier_max, Some(2));
+}
+
+#[test]
+fn files_that_differ_have_different_fingerprints() {
+    let other = Deployment::read(FILE.replace("7e9", "8e9").as_bytes()).unwrap();
+    assert!(other.hash().is_some() && other.hash() != deployment().hash());
+}
+
+#[test]
+fn what_means_nothing_is_refused_with_its_place() {
+    let refused = |from: &str, to: &str| {
+        assert!(FILE.contains(from), "{from}");
+        Deployment::read(FILE.replace(from, to).as_bytes()).unwrap_err()
+    };
+    let unknown = refused("gpu = \"hopper\"", "gpu = \"hoper\"");
+    assert!(unknown.starts_with("line 3: unknown variant `hoper`"), "{unknown}");
+    assert!(refused("gpu =", "gpuu =").starts_with("line 3: unknown field `gpuu`"));
+    assert_eq!(refused("tier = 3", "tier = 9"), "cluster.tiers: tier 9: must be 0 to 4");
+    assert_eq!(refused("nodes = 5", "nodes = 2"), "cluster.tiers: node counts must ascend");
+    let rule = "communicator rule 2: tier_m";
+    assert!(refused("tier_max = 4", "tier_max = 5").starts_with(rule));
+    assert!(refused("0.5]", "0.9]").starts_with(rule));
+    assert!(refused("7e9", "nan").starts_with("llm.params"));
+    assert!(refused("ranks = 8", "ranks = \"8\"").contains("expected a number or a list of numbers"));
+    assert!(Deployment::read(&[0xff, 0xfe]).unwrap_err().starts_with("no text"));
+    assert!(Deployment::read(&vec![b' '; 2 << 20]).unwrap_err().contains("1024 KiB"));
+}
+
+#[test]
+fn a_file_that_is_not_there_is_named() {
+    let error = Deployment::open(Path::new("/nowhere/context.toml")).unwrap_err().to_string();
+    assert!(error.starts_with("/nowhere/context.toml: No such file"), "{error}");
+}

@@ -1,0 +1,32 @@
+//! Where the profiler says what it has to say: NCCL's log, or stderr for versions that give none.
+
+use std::io::Write;
+
+use crate::logger::Logger;
+
+/// A place to say things.
+#[derive(Debug, Clone, Copy)]
+pub struct Voice(Option<Logger>);
+
+impl Voice {
+    /// NCCL's log where there is one.
+    pub fn new(logger: Option<Logger>) -> Self {
+        Voice(logger)
+    }
+
+    /// Says what a user must know.
+    pub fn warn(self, text: &str) {
+        match self.0 {
+            Some(logger) => logger.warn(text),
+            // A closed stderr is no reason to fail.
+            None => drop(writeln!(std::io::stderr(), "DynamICCL: {text}")),
+        }
+    }
+
+    /// Says what a user may want to know.
+    pub fn info(self, text: &str) {
+        if let Some(logger) = self.0 {
+            logger.info(text);
+        }
+    }
+}

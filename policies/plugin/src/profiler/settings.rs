@@ -1,0 +1,142 @@
+//! The variables that turn the profiler on and bound what it writes.
+//!
+//! A value that means nothing is said and replaced by the default: recording is never worth a job.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Where records go. Unset: nothing is recorded.
+pub const PROFILE: &str = "DYNAMICCL_PROFILE";
+/// MiB that a process's records may take.
+pub const MAX_MB: &str = "DYNAMICCL_PROFILE_MAX_MB";
+/// Whether kernels are timed.
+pub const KERNELS: &str = "DYNAMICCL_PROFILE_KERNELS";
+/// Where metrics for Prometheus go.
+pub const PROMETHEUS: &str = "DYNAMICCL_PROMETHEUS";
+/// Seconds between two writings of them.
+pub const PROMETHEUS_SECONDS: &str = "DYNAMICCL_PROMETHEUS_SECONDS";
+/// `off` turns every part of the library off.
+const MODE: &str = "DYNAMICCL_MODE";
+/// The number of this process on its node, by the launchers that say it.
+const LOCAL_RANKS: [&str; 5] =
+    ["LOCAL_RANK", "SLURM_LOCALID", "OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "PMI_LOCAL_RANK"];
+
+const MAX_MB_DEFAULT: u64 = 256;
+/// node_exporter's textfile collector is read about as often.
+const SECONDS_DEFAULT: u64 = 30;
+
+/// What the user wants recorded.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Settings {
+    /// The folder of records.
+    pub records: Option<PathBuf>,
+    /// Bytes that records may take.
+    pub records_max: u64,
+    /// The folder of metrics.
+    pub metrics: Option<PathBuf>,
+    /// Time between two writings of metrics.
+    pub metrics_every: Duration,
+    /// Whether kernels are timed.
+    pub times_kernels: bool,
+    /// This process's name on its node.
+    pub process: String,
+    /// The job, as Slurm calls it.
+    pub job: String,
+}
+
+impl Settings {
+    /// Reads the variables; nothing where recording is off. What is wrong with them is said.
+    pub fn read(get: impl Fn(&str) -> Option<OsString>, mut warn: impl FnMut(String)) -> Option<Self> {
+        let text = |name: &str| get(name).and_then(|value| value.into_string().ok());
+        let folder = |name: &str| get(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+        let mut number = |name: &str, default: u64, most: u64| {
+            let Some(value) = get(name) else { return default };
+            let read = value.to_str().and_then(|value| value.trim().parse().ok());
+            read.filter(|number| (1..=most).contains(number)).unwrap_or_else(|| {
+                let value = value.display();
+                warn(format!("{name}={value}: give a whole number from 1 to {most}; {default} is used"));
+                default
+            })
+        };
+        let (records, metrics) = (folder(PROFILE), folder(PROMETHEUS));
+        let is_off = text(MODE).is_some_and(|mode| mode.trim().eq_ignore_ascii_case("off"));
+        if is_off || records.is_none() && metrics.is_none() {
+            return None;
+        }
+        let local = LOCAL_RANKS.iter().find_map(|name| text(name));
+        let local = local.filter(|rank| !rank.is_empty() && rank.bytes().all(|byte| byte.is_ascii_digit()));
+        Some(Settings {
+            records,
+            records_max: number(MAX_MB, MAX_MB_DEFAULT, 1 << 20) << 20,
+            metrics,
+            metrics_every: Duration::from_secs(number(PROMETHEUS_SECONDS, SECONDS_DEFAULT, 86_400)),
+            times_kernels: text(KERNELS).is_none_or(|value| value.trim() != "0"),
+            process: local.unwrap_or_else(|| format!("pid{}", std::process::id())),
+            job: text("SLURM_JOB_ID").filter(|job| !job.is_empty()).unwrap_or_else(|| "unknown".to_owned()),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(variables: &[(&str, &str)]) -> (Option<Settings>, Vec<String>) {
+        let mut warnings = Vec::new();
+        let get = |name: &str| variables.iter().find(|(key, _)| *key == name).map(|(_, value)| value.into());
+        let settings = Settings::read(get, |warning| warnings.push(warning));
+        (settings, warnings)
+    }
+
+    #[test]
+    fn nothing_is_recorded_unless_somebody_asks() {
+        for off in [
+            &[][..],
+            &[(PROFILE, "")],
+            &[(PROFILE, "/tmp/x"), (MODE, "off")],
+            &[(PROFILE, "/tmp/x"), (MODE, "OFF ")],
+            &[(MAX_MB, "7"), (PROMETHEUS_SECONDS, "7")],
+        ] {
+            assert_eq!(read(off).0, None, "{off:?}");
+        }
+    }
+
+    #[test]
+    fn defaults_and_values() {
+        let (settings, warnings) = read(&[(PROFILE, "/tmp/x")]);
+        let settings = settings.unwrap();
+        assert!(warnings.is_empty());
+        assert_eq!((settings.records_max, settings.metrics), (256 << 20, None));
+        assert!(settings.times_kernels && settings.process.starts_with("pid"));
+        let (settings, _) = read(&[
+            (PROMETHEUS, "/tmp/y"),
+            (PROMETHEUS_SECONDS, "5"),
+            (MAX_MB, "1"),
+            (KERNELS, "0"),
+            ("SLURM_LOCALID", "3"),
+            ("SLURM_JOB_ID", "77"),
+            (MODE, "observe"),
+        ]);
+        let settings = settings.unwrap();
+        assert_eq!((settings.records.as_ref(), settings.records_max), (None, 1 << 20));
+        assert_eq!(settings.metrics_every, Duration::from_secs(5));
+        assert_eq!((settings.process.as_str(), settings.job.as_str()), ("3", "77"));
+        assert!(!settings.times_kernels);
+    }
+
+    #[test]
+    fn a_value_that_means_nothing_is_said_and_replaced() {
+        for value in ["0", "-1", "many", "", "99999999999999999999"] {
+            let (settings, warnings) = read(&[(PROFILE, "/tmp/x"), (MAX_MB, value)]);
+            assert_eq!(settings.unwrap().records_max, 256 << 20, "{value}");
+            assert!(
+                warnings[0].contains("DYNAMICCL_PROFILE_MAX_MB") && warnings[0].contains("256"),
+                "{warnings:?}"
+            );
+        }
+        // A rank that would lead out of the folder is no rank.
+        let (settings, _) = read(&[(PROFILE, "/tmp/x"), ("LOCAL_RANK", "../3")]);
+        assert!(settings.unwrap().process.starts_with("pid"));
+    }
+}

@@ -1,0 +1,233 @@
+//! The thread that writes: it empties the ring, and nothing of NCCL's ever waits for it.
+
+use std::fmt::Write;
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use super::journal::{self, Journal};
+use super::labels::Labels;
+use super::prometheus::Metrics;
+use super::recorder::Recorder;
+use super::say::Voice;
+use super::settings::Settings;
+use super::thread::Thread;
+
+/// Time between two looks at the ring.
+const EVERY: Duration = Duration::from_millis(50);
+/// Time between two looks at what is under way.
+const SWEEP_EVERY: Duration = Duration::from_secs(1);
+/// Time that a last communicator waits for a disk.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// Bytes of lines that are written in one piece.
+const PIECE: usize = 64 << 10;
+
+/// The thread, while there is one.
+#[derive(Debug)]
+pub struct Writer {
+    thread: Thread,
+    stop: Arc<Stop>,
+}
+
+/// Tells the thread to end.
+#[derive(Debug, Default)]
+struct Stop {
+    is_asked: Mutex<bool>,
+    asked: Condvar,
+}
+
+impl Stop {
+    fn ask(&self) {
+        *self.is_asked.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        self.asked.notify_one();
+    }
+
+    /// Waits this long, or until it is asked for; whether it is.
+    fn wait(&self, time: Duration) -> bool {
+        let is_asked = self.is_asked.lock().unwrap_or_else(PoisonError::into_inner);
+        let waited = self.asked.wait_timeout_while(is_asked, time, |is_asked| !*is_asked);
+        *waited.unwrap_or_else(PoisonError::into_inner).0
+    }
+}
+
+impl Writer {
+    /// Starts it. What the user asked for and cannot be had is said; nothing where nothing can be had.
+    pub fn start(
+        recorder: &'static Recorder,
+        labels: &'static Labels,
+        settings: &Settings,
+        voice: Voice,
+    ) -> Option<Self> {
+        let host = journal::host();
+        let open = |folder| Journal::open(folder, &host, settings.records_max);
+        let journal = opened(settings.records.as_deref().map(open), "records", voice);
+        let open = |folder| Metrics::open(folder, &host, &settings.process, &settings.job);
+        let metrics = opened(settings.metrics.as_deref().map(open), "metrics", voice);
+        if journal.is_none() && metrics.is_none() {
+            return None;
+        }
+        if let Some(journal) = &journal {
+            voice.info(&format!("profiler: records go to {}", journal.path().display()));
+        }
+        let stop = Arc::new(Stop::default());
+        let mut work = Work {
+            recorder,
+            labels,
+            stop: Arc::clone(&stop),
+            journal,
+            metrics,
+            metrics_every: settings.metrics_every,
+            lines: String::with_capacity(2 * PIECE),
+            line_count: 0,
+            dropped_unsaid: 0,
+            voice,
+            has_warned: false,
+        };
+        let body = move || {
+            if catch_unwind(AssertUnwindSafe(|| work.run())).is_err() {
+                voice.warn("profiler: the writing thread failed; nothing more is recorded");
+            }
+        };
+        match Thread::spawn(body) {
+            Ok(thread) => Some(Writer { thread, stop }),
+            Err(error) => {
+                voice.warn(&format!("profiler: no thread to write with, nothing is recorded: {error}"));
+                None
+            }
+        }
+    }
+
+    /// Has everything written and ends the thread. A disk that hangs is not waited for: the thread then ends
+    /// by itself, and the system keeps the library for as long as it runs.
+    pub fn stop(self, voice: Voice) {
+        self.stop.ask();
+        let asked = Instant::now();
+        while !self.thread.is_done() {
+            if asked.elapsed() > PATIENCE {
+                voice.warn("profiler: the disk does not answer; records are lost");
+                self.thread.detach();
+                return;
+            }
+            std::thread::sleep(Duration::from_micros(200));
+        }
+        self.thread.join();
+    }
+
+    /// Lets go of a thread that a fork has left in the parent.
+    pub fn forget(self) {
+        std::mem::forget(self);
+    }
+}
+
+fn opened<T>(asked: Option<io::Result<T>>, what: &str, voice: Voice) -> Option<T> {
+    asked.and_then(|opened| {
+        let said = |error| voice.warn(&format!("profiler: no {what} are written: {error}"));
+        opened.map_err(said).ok()
+    })
+}
+
+/// What the thread has in its hands.
+struct Work {
+    recorder: &'static Recorder,
+    labels: &'static Labels,
+    stop: Arc<Stop>,
+    journal: Option<Journal>,
+    metrics: Option<Metrics>,
+    metrics_every: Duration,
+    lines: String,
+    line_count: u64,
+    /// Collectives that were lost and not yet counted in the file.
+    dropped_unsaid: u64,
+    voice: Voice,
+    has_warned: bool,
+}
+
+impl Work {
+    fn run(&mut self) {
+        let (mut swept, mut measured) = (Instant::now(), Instant::now());
+        loop {
+            let is_last = self.stop.wait(EVERY);
+            if is_last {
+                self.recorder.close_all();
+            } else if swept.elapsed() >= SWEEP_EVERY {
+                self.recorder.sweep();
+                swept = Instant::now();
+            }
+            self.drain();
+            if is_last || measured.elapsed() >= self.metrics_every {
+                self.write_metrics();
+                measured = Instant::now();
+            }
+            if is_last {
+                return;
+            }
+        }
+    }
+
+    fn drain(&mut self) {
+        while let Some(record) = self.recorder.pop() {
+            if let Some(metrics) = &mut self.metrics {
+                metrics.add(&record);
+            }
+            if self.journal.is_some() {
+                record.write_line(&mut self.lines);
+                self.line_count += 1;
+            }
+            if self.lines.len() >= PIECE {
+                self.flush();
+            }
+        }
+        let dropped = self.recorder.take_dropped();
+        if dropped > 0 {
+            self.count_dropped(dropped);
+            self.warn_once(&format!("profiler: {dropped} collectives came too fast to be recorded"));
+        }
+        self.flush();
+    }
+
+    fn count_dropped(&mut self, dropped: u64) {
+        self.dropped_unsaid += dropped;
+        if let Some(metrics) = &mut self.metrics {
+            metrics.add_dropped(dropped);
+        }
+    }
+
+    /// Writes what has come; what cannot be written is counted, and said as soon as it can be.
+    fn flush(&mut self) {
+        let Some(journal) = &mut self.journal else { return };
+        if self.dropped_unsaid > 0 {
+            // Writing to a string cannot fail.
+            let _ = writeln!(self.lines, "{{\"dropped\":{}}}", self.dropped_unsaid);
+        }
+        if self.lines.is_empty() {
+            return;
+        }
+        match journal.write(&self.lines) {
+            Ok(()) => self.dropped_unsaid = 0,
+            Err(error) => {
+                let path = journal.path().display();
+                let said =
+                    format!("profiler: {path}: {error}; records are lost until it can be written again");
+                self.warn_once(&said);
+                self.count_dropped(self.line_count);
+            }
+        }
+        self.lines.clear();
+        self.line_count = 0;
+    }
+
+    fn write_metrics(&mut self) {
+        let Some(metrics) = &mut self.metrics else { return };
+        if let Err(error) = metrics.write(self.labels) {
+            self.warn_once(&format!("profiler: metrics cannot be written: {error}"));
+        }
+    }
+
+    /// One line in somebody's log; the counts of what is lost stand beside the records.
+    fn warn_once(&mut self, said: &str) {
+        if !std::mem::replace(&mut self.has_warned, true) {
+            self.voice.warn(said);
+        }
+    }
+}

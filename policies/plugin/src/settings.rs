@@ -1,0 +1,200 @@
+//! What a user has set through the environment.
+//!
+//! Read once for every communicator, when it begins. Nothing here opens a file or decides.
+
+use std::path::PathBuf;
+
+use dynamiccl_policies::frozen::SHIPPED;
+use dynamiccl_spec::Overrides;
+use dynamiccl_spec::words::{UnknownWord, look_up};
+
+/// The variables of our own, with what they say.
+pub const POLICY: &str = "DYNAMICCL_POLICY";
+/// The deployment file.
+pub const CONTEXT: &str = "DYNAMICCL_CONTEXT";
+/// act, observe or off.
+pub const MODE: &str = "DYNAMICCL_MODE";
+/// 1: only algorithms that add in the same order at every call.
+pub const DETERMINISTIC: &str = "DYNAMICCL_DETERMINISTIC";
+/// 0: what cannot be loaded is left out.
+pub const STRICT: &str = "DYNAMICCL_STRICT";
+
+/// The word by which [`POLICY`] asks for the walk over all knobs. For tests only.
+pub const WALK: &str = "walk";
+
+/// What is done with decisions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mode {
+    /// They are handed to NCCL.
+    Act,
+    /// They are made and logged.
+    Observe,
+    /// None is made.
+    Off,
+}
+
+impl Mode {
+    const WORDS: [(&'static str, Mode); 3] =
+        [("act", Mode::Act), ("observe", Mode::Observe), ("off", Mode::Off)];
+
+    /// Its word.
+    pub fn name(self) -> &'static str {
+        match self {
+            Mode::Act => "act",
+            Mode::Observe => "observe",
+            Mode::Off => "off",
+        }
+    }
+}
+
+/// Where decisions come from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Source {
+    /// The policy that is built in.
+    Shipped,
+    /// A policy's file.
+    File(PathBuf),
+    /// Every legal setting in turn, for tests.
+    Walk,
+}
+
+/// What a user has set.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Settings {
+    /// Where decisions come from.
+    pub source: Source,
+    /// The deployment file.
+    pub context: Option<PathBuf>,
+    /// What is done with decisions.
+    pub mode: Mode,
+    /// Whether sums must come out the same at every call.
+    pub deterministic: bool,
+    /// What NCCL's own variables fix.
+    pub overrides: Overrides,
+    /// NCCL's own variables that are set, as `NAME=value`, and what is wrong with those that we cannot read.
+    pub fixed: Vec<String>,
+}
+
+/// A variable of ours with a value that means nothing.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SettingsError {
+    /// A mode that there is not.
+    #[error("{MODE}: {0}")]
+    Mode(UnknownWord),
+    /// Neither yes nor no.
+    #[error("{variable}=\"{value}\": write 1 or 0")]
+    Flag {
+        /// The variable.
+        variable: &'static str,
+        /// What it says.
+        value: String,
+    },
+}
+
+impl Settings {
+    /// Reads the variables through `get`, which answers as the environment would.
+    pub fn read(get: impl Fn(&str) -> Option<String>) -> Result<Self, SettingsError> {
+        let get = |variable: &str| get(variable).filter(|value| !value.is_empty());
+        let mode = get(MODE).map_or(Ok(Mode::Act), |word| look_up("mode", &word, &Mode::WORDS));
+        let mode = mode.map_err(SettingsError::Mode)?;
+        // Where nothing is decided, nothing else matters.
+        let flag = |variable| if mode == Mode::Off { Ok(None) } else { flag(&get, variable) };
+        let source = match get(POLICY) {
+            None => Source::Shipped,
+            Some(word) if word == SHIPPED => Source::Shipped,
+            Some(word) if word == WALK => Source::Walk,
+            Some(path) => Source::File(path.into()),
+        };
+        let (overrides, fixed) = fixed(&get);
+        Ok(Settings {
+            source,
+            context: get(CONTEXT).map(PathBuf::from),
+            mode,
+            deterministic: flag(DETERMINISTIC)?.unwrap_or(false),
+            overrides,
+            fixed,
+        })
+    }
+}
+
+/// Whether what cannot be loaded fails the communicator. Whatever else the variable says, it does.
+pub fn strict(get: impl Fn(&str) -> Option<String>) -> bool {
+    get(STRICT).is_none_or(|value| value.trim() != "0")
+}
+
+fn flag(
+    get: &impl Fn(&str) -> Option<String>,
+    variable: &'static str,
+) -> Result<Option<bool>, SettingsError> {
+    match get(variable) {
+        None => Ok(None),
+        Some(value) if value.trim() == "1" => Ok(Some(true)),
+        Some(value) if value.trim() == "0" => Ok(Some(false)),
+        Some(value) => Err(SettingsError::Flag { variable, value }),
+    }
+}
+
+/// What NCCL's own variables fix. One that NCCL cannot read either is left out: NCCL says so itself, and its
+/// table shows what came of it.
+fn fixed(get: &impl Fn(&str) -> Option<String>) -> (Overrides, Vec<String>) {
+    let (mut overrides, mut fixed) = (Overrides::default(), Vec::new());
+    for variable in Overrides::VARIABLES {
+        let Some(value) = get(variable) else { continue };
+        fixed.push(match overrides.set(variable, &value) {
+            Ok(()) => format!("{variable}={value}"),
+            Err(bad) => format!("{bad} (left out)"),
+        });
+    }
+    (overrides, fixed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(set: &[(&str, &str)]) -> Result<Settings, SettingsError> {
+        Settings::read(|name| set.iter().find(|(known, _)| *known == name).map(|(_, v)| (*v).to_owned()))
+    }
+
+    #[test]
+    fn nothing_set_acts_by_the_shipped_policy() {
+        let settings = read(&[(POLICY, "")]).unwrap();
+        assert_eq!((settings.source, settings.mode), (Source::Shipped, Mode::Act));
+        assert_eq!((settings.context, settings.deterministic), (None, false));
+        assert_eq!((settings.overrides, settings.fixed), (Overrides::default(), vec![]));
+    }
+
+    #[test]
+    fn every_variable_is_read() {
+        let settings = read(&[
+            (POLICY, "/p.safetensors"),
+            (CONTEXT, "/c.toml"),
+            (MODE, "Observe"),
+            (DETERMINISTIC, "1"),
+            ("NCCL_ALGO", "Ring"),
+            ("NCCL_NTHREADS", "many"),
+        ])
+        .unwrap();
+        assert_eq!(settings.source, Source::File("/p.safetensors".into()));
+        assert_eq!((settings.context, settings.mode), (Some("/c.toml".into()), Mode::Observe));
+        assert!(settings.deterministic && settings.overrides.algorithms.is_some());
+        assert_eq!(settings.fixed[0], "NCCL_ALGO=Ring");
+        assert!(settings.fixed[1].starts_with("NCCL_NTHREADS=many: not a whole number"));
+        assert_eq!(read(&[(POLICY, "walk")]).unwrap().source, Source::Walk);
+        assert_eq!(read(&[(POLICY, "shipped")]).unwrap().source, Source::Shipped);
+    }
+
+    #[test]
+    fn what_means_nothing_is_refused_with_the_remedy() {
+        let message = |set| read(set).unwrap_err().to_string();
+        assert!(message(&[(MODE, "obsrve")]).contains("did you mean \"observe\""));
+        assert_eq!(message(&[(DETERMINISTIC, "yes")]), "DYNAMICCL_DETERMINISTIC=\"yes\": write 1 or 0");
+        assert_eq!(read(&[(MODE, "off"), (DETERMINISTIC, "yes")]).unwrap().mode, Mode::Off);
+    }
+
+    #[test]
+    fn only_a_0_is_lenient() {
+        let strict = |value: Option<&str>| strict(|_| value.map(str::to_owned));
+        assert_eq!([None, Some("1"), Some("no"), Some("0")].map(strict), [true, true, true, false]);
+    }
+}

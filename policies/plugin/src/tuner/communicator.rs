@@ -1,0 +1,164 @@
+//! One communicator: what is known of it, what was answered, and who decides the rest.
+
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
+
+use dynamiccl_policies::shared_memo::SharedMemo;
+use dynamiccl_spec::features::{CallContext, Encoder, PastCall};
+use dynamiccl_spec::{Bytes, Decision, Gated, Gates, Head, Overrides, Query};
+
+use super::answer::Answer;
+use super::call::{Call, KEY};
+use super::chunk::Chunks;
+use super::decider::Decider;
+use crate::float_mode::in_default_mode;
+use crate::logger::Logger;
+use crate::settings::Mode;
+
+/// Answers that are kept, 128 bytes each. A job makes far fewer different calls on one communicator; one
+/// that makes more works some of them out again.
+const KEPT: usize = 512;
+/// Decisions that are logged.
+const LOGGED: u32 = 256;
+
+/// One communicator.
+#[derive(Debug)]
+pub struct Communicator {
+    pub(super) hot: Hot,
+    pub(super) logger: Logger,
+    pub(super) ranks: u32,
+    pub(super) nodes: u32,
+    pub(super) encoder: Encoder,
+    pub(super) gates: Gates,
+    pub(super) overrides: Overrides,
+    pub(super) decider: Decider,
+    pub(super) logged: AtomicU32,
+    pub(super) warned: AtomicBool,
+}
+
+/// What every call looks at, in one line of a cache.
+#[derive(Debug)]
+#[repr(align(64))]
+pub(super) struct Hot {
+    mode: Mode,
+    /// Whether answers may be kept.
+    pure: bool,
+    /// Whether the interface asks for chunk sizes. Where it does not, a call writes nothing that others read.
+    chunked: bool,
+    chunks: Chunks,
+    memo: SharedMemo<KEY>,
+}
+
+const _: () = assert!(size_of::<Hot>() == 64);
+
+impl Hot {
+    pub(super) fn new(mode: Mode, pure: bool, chunked: bool) -> Self {
+        Hot { mode, pure, chunked, chunks: Chunks::default(), memo: SharedMemo::new(KEPT) }
+    }
+}
+
+impl Communicator {
+    /// What is done to a call. One that was answered before costs a look; it neither allocates nor locks.
+    #[inline]
+    pub fn answer(&self, call: &Call) -> Answer {
+        let answer = if self.hot.pure { self.kept(call) } else { self.work_out(call) };
+        if self.hot.mode != Mode::Act {
+            return Answer::OWN;
+        }
+        if self.hot.chunked {
+            self.hot.chunks.note(call.collective, answer);
+        }
+        answer
+    }
+
+    /// The chunk sizes of what was answered last.
+    pub fn chunks(&self) -> &Chunks {
+        &self.hot.chunks
+    }
+
+    /// Says what a user must know, once for a communicator.
+    pub fn warn_once(&self, text: &str) {
+        if !self.warned.swap(true, Relaxed) {
+            self.logger.warn(text);
+        }
+    }
+
+    #[inline]
+    fn kept(&self, call: &Call) -> Answer {
+        let key = call.key();
+        if let Some(bits) = self.hot.memo.get(&key) {
+            return Answer::of_bits(bits);
+        }
+        let answer = self.work_out(call);
+        self.hot.memo.put(&key, answer.bits());
+        answer
+    }
+
+    /// Decides, in the arithmetic that all ranks share.
+    #[cold]
+    #[inline(never)]
+    fn work_out(&self, call: &Call) -> Answer {
+        in_default_mode(|| {
+            let Some((call, gated)) = self.narrow(call) else { return Answer::OWN };
+            let past = PastCall::default();
+            let (ranks, nodes, encoder) = (self.ranks, self.nodes, &self.encoder);
+            let known = &call.known;
+            let query =
+                Query { communicator: 0, ranks, nodes, encoder, call: known, gated: &gated, past: &past };
+            let decision = self.decider.decide(&query);
+            let micros = decision.knobs.pair.and_then(|pair| decision.micros.get(pair)).unwrap_or(f32::NAN);
+            let answer = Answer::new(&decision.knobs, micros, &call.raw.table, nodes);
+            self.log(&query, &decision, answer);
+            answer
+        })
+    }
+
+    /// The call with what may be chosen for it; none where it is NCCL's alone. Where NCCL's own pick is
+    /// something that we would not look at, we know too little to have a say.
+    pub(super) fn narrow(&self, raw: &Call) -> Option<(Narrowed, Gated)> {
+        let mut table = raw.table.known.without_priced_out(self.ranks);
+        let allowed = self.overrides.mask(raw.collective);
+        for (pair, _) in raw.table.known.available().filter(|(pair, _)| !allowed.contains(*pair)) {
+            table.set(pair, dynamiccl_spec::table::UNAVAILABLE);
+        }
+        let (own, micros) = raw.table.known.best()?;
+        if table.get(own).is_none() || raw.table.beyond <= micros {
+            return None;
+        }
+        let mut gated = self.gates.narrow(raw.collective, &table);
+        // No tuner can set threads.
+        gated.mask = gated.mask.only(Head::Threads, 0);
+        let &Call { collective, bytes, pipelined, .. } = raw;
+        let known = CallContext { collective, bytes, pipelined, table, pairs: gated.mask.pairs() };
+        Some((Narrowed { raw: *raw, known }, gated))
+    }
+
+    /// Says what was decided, for the first decisions of a communicator.
+    fn log(&self, query: &Query<'_>, decision: &Decision, answer: Answer) {
+        let number = self.logged.load(Relaxed);
+        if number >= LOGGED {
+            return;
+        }
+        self.logged.store(number + 1, Relaxed);
+        let call = query.call;
+        let own = query.gated.own.map_or("nothing".to_owned(), |pair| pair.to_string());
+        let done = match (self.hot.mode, answer.entry()) {
+            (_, None) => "left to NCCL".to_owned(),
+            (Mode::Act, Some(_)) => answer.to_string(),
+            (_, Some(_)) => format!("would be {answer}"),
+        };
+        let last = if number + 1 == LOGGED { "; later decisions are not logged" } else { "" };
+        self.logger.tuning(&format!(
+            "{} {} x{}: NCCL would take {own}; {done} ({}){last}",
+            call.collective,
+            Bytes(call.bytes),
+            call.pipelined,
+            decision.reason
+        ));
+    }
+}
+
+/// A call as NCCL gave it and as a tuner sees it.
+pub(super) struct Narrowed {
+    raw: Call,
+    pub(super) known: CallContext,
+}

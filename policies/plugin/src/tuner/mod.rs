@@ -1,0 +1,16 @@
+//! The tuner: one communicator's calls, from NCCL's numbers to knobs and back.
+//!
+//! Everything here is safe code over plain values; which version of NCCL's interface asks, it does not know,
+//! so that no version decides differently from another.
+
+pub mod answer;
+pub mod call;
+pub mod chunk;
+pub mod communicator;
+pub mod decider;
+pub mod opening;
+pub mod price;
+pub mod walk;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,131 @@
+//! The beginning of a communicator: everything that may fail does so here, on that rank and at once.
+
+use dynamiccl_spec::Gates;
+use dynamiccl_spec::features::Encoder;
+
+use super::communicator::{Communicator, Hot};
+use super::decider::Decider;
+use crate::deployment::{Deployment, DeploymentError};
+use crate::logger::Logger;
+use crate::policy::{self, PolicyError};
+use crate::settings::{CONTEXT, Mode, Settings, SettingsError, Source, strict};
+
+/// The first version of the interface that asks for chunk sizes.
+const CHUNKS_SINCE: u32 = 6;
+
+/// What NCCL says of a communicator when it begins.
+#[derive(Debug, Clone)]
+pub struct Opening {
+    /// The version of the interface.
+    pub interface: u32,
+    /// Ranks.
+    pub ranks: u32,
+    /// Nodes.
+    pub nodes: u32,
+    /// NCCL's name for it, which profilers see too.
+    pub id: Option<u64>,
+    /// NVLink domains with the fewest and the most ranks of one. Only logged: old interfaces do not
+    /// say it, and a decision must not depend on the interface.
+    pub domains: Option<[i32; 3]>,
+    /// NCCL's log.
+    pub logger: Logger,
+}
+
+/// Why a communicator cannot begin.
+#[derive(Debug, thiserror::Error)]
+pub enum OpeningError {
+    /// A variable means nothing.
+    #[error("{0}")]
+    Settings(#[from] SettingsError),
+    /// No policy.
+    #[error("{0}")]
+    Policy(#[from] PolicyError),
+    /// No deployment.
+    #[error("{CONTEXT}: {0}")]
+    Context(#[from] DeploymentError),
+}
+
+/// How a communicator begins.
+#[derive(Debug)]
+pub enum Opened {
+    /// It is tuned.
+    Tuned(Box<Communicator>),
+    /// It is NCCL's alone.
+    Alone,
+    /// It must not run: others would decide what this one cannot.
+    Refused,
+}
+
+impl Opening {
+    /// Begins, as the environment says, and logs how.
+    pub fn open(&self, get: impl Fn(&str) -> Option<String>) -> Opened {
+        match self.tuned(&get) {
+            Ok(Some(communicator)) => Opened::Tuned(Box::new(communicator)),
+            Ok(None) => Opened::Alone,
+            Err(error) if strict(&get) => {
+                self.logger.fail(&format!(
+                    "{error}. This rank would choose otherwise than its peers, and they would hang: it stops. \
+                     Mend it, or set DYNAMICCL_MODE=off on all ranks"
+                ));
+                Opened::Refused
+            }
+            Err(error) => {
+                self.logger.warn(&format!(
+                    "{error}. DYNAMICCL_STRICT=0: NCCL chooses by itself on this rank, which hangs unless it \
+                     does so on all"
+                ));
+                Opened::Alone
+            }
+        }
+    }
+
+    fn tuned(&self, get: &impl Fn(&str) -> Option<String>) -> Result<Option<Communicator>, OpeningError> {
+        let settings = Settings::read(get)?;
+        if settings.mode == Mode::Off {
+            self.logger.info(&format!("{}, mode off: NCCL chooses by itself", self.begins()));
+            return Ok(None);
+        }
+        let policy = policy::load(&settings.source)?;
+        let deployment = settings.context.as_deref().map(Deployment::open).transpose()?.unwrap_or_default();
+        let name = match (&policy, &settings.source) {
+            (Some(policy), Source::Shipped) => format!("shipped {:016x}", policy.hash()),
+            (Some(policy), _) => format!("{} {:016x}", policy.name(), policy.hash()),
+            (None, _) => "walk (for tests only)".to_owned(),
+        };
+        let context = deployment.hash().map_or("none".to_owned(), |hash| format!("{hash:016x}"));
+        let fixed = match settings.fixed.join(", ") {
+            fixed if fixed.is_empty() => fixed,
+            fixed => format!(", fixed by the user: {fixed}"),
+        };
+        let deterministic = if settings.deterministic { ", deterministic" } else { "" };
+        self.logger.info(&format!(
+            "{}, policy {name}, context {context}, mode {}{deterministic}{fixed}",
+            self.begins(),
+            settings.mode.name(),
+        ));
+        let context = deployment.context(self.ranks, self.nodes);
+        let decider = Decider::new(policy);
+        Ok(Some(Communicator {
+            hot: Hot::new(settings.mode, decider.is_pure(), self.interface >= CHUNKS_SINCE),
+            logger: self.logger,
+            ranks: self.ranks,
+            nodes: self.nodes,
+            encoder: Encoder::new(&context),
+            gates: Gates::new(&context.topology, settings.deterministic, settings.overrides.clone()),
+            overrides: settings.overrides,
+            decider,
+            logged: Default::default(),
+            warned: Default::default(),
+        }))
+    }
+
+    fn begins(&self) -> String {
+        let Opening { interface, ranks, nodes, .. } = self;
+        let id = self.id.map(|id| format!(", communicator {id:#018x}")).unwrap_or_default();
+        let domains = self.domains.map_or(String::new(), |[domains, fewest, most]| {
+            format!(", {domains} NVLink domains of {fewest} to {most} ranks")
+        });
+        let version = env!("CARGO_PKG_VERSION");
+        format!("{version}, tuner v{interface}, {ranks} ranks on {nodes} nodes{domains}{id}")
+    }
+}

@@ -1,0 +1,216 @@
+use std::collections::BTreeSet;
+use std::sync::mpsc;
+use std::time::Duration;
+
+use dynamiccl_policies::policy::PolicyTuner;
+use dynamiccl_policies::probe;
+use dynamiccl_policies::random::Random;
+use dynamiccl_spec::math::exp2;
+use dynamiccl_spec::{Algorithm, Collective, CostTable, Pair, Protocol};
+
+use super::answer::Answer;
+use super::call::{Call, RawTable};
+use super::communicator::Communicator;
+use super::decider::Decider;
+use super::opening::{Opened, Opening};
+use crate::logger::Logger;
+
+/// A communicator of 16 ranks on 2 nodes that decides by a wild policy, or as the variables say.
+fn communicator(set: &[(&str, &str)]) -> Communicator {
+    let opening =
+        Opening { interface: 5, ranks: 16, nodes: 2, id: None, domains: None, logger: Logger::NOWHERE };
+    let get = |name: &str| set.iter().find(|(known, _)| *known == name).map(|(_, v)| (*v).to_owned());
+    let Opened::Tuned(mut communicator) = opening.open(get) else { panic!("not tuned: {set:?}") };
+    if communicator.decider.is_pure() {
+        communicator.decider = Decider::new(Some(std::sync::Arc::new(probe::policy(3))));
+    }
+    *communicator
+}
+
+fn table(random: &mut Random) -> RawTable {
+    let mut known = CostTable::default();
+    for pair in Pair::all().filter(|pair| pair.exists_for(Collective::AllReduce)) {
+        known.set(pair, exp2(4.0 + 4.0 * random.uniform()) as f32);
+    }
+    RawTable { known, beyond: f32::INFINITY }
+}
+
+fn calls(seed: u64, count: usize) -> Vec<Call> {
+    let mut random = Random::new(seed);
+    let call = |random: &mut Random| Call {
+        collective: Collective::TUNED[random.below(5)],
+        bytes: exp2(34.0 * random.uniform()) as u64,
+        pipelined: 1 + random.below(3) as u32,
+        table: table(random),
+    };
+    (0..count).map(|_| call(&mut random)).collect()
+}
+
+fn acted(answers: &[Answer]) -> usize {
+    answers.iter().filter(|answer| answer.entry().is_some()).count()
+}
+
+#[test]
+fn what_is_kept_is_what_would_be_decided_again() {
+    let warm = communicator(&[]);
+    let calls = calls(1, 3000);
+    let first: Vec<Answer> = calls.iter().map(|call| warm.answer(call)).collect();
+    assert!(acted(&first) > 1000, "{}", acted(&first));
+    let fresh = communicator(&[]);
+    for (call, answer) in calls.iter().zip(&first).rev() {
+        assert_eq!((fresh.answer(call), warm.answer(call)), (*answer, *answer));
+    }
+}
+
+#[test]
+fn a_call_that_was_answered_waits_for_nobody() {
+    let communicator = communicator(&[]);
+    let calls = calls(1, 2);
+    let known = communicator.answer(&calls[0]);
+    let Decider::Policy(_, lock) = &communicator.decider else { panic!("a policy") };
+    let held = lock.lock().unwrap();
+    std::thread::scope(|scope| {
+        let (send, receive) = mpsc::channel();
+        scope.spawn({
+            let send = send.clone();
+            let (communicator, call) = (&communicator, &calls[0]);
+            move || send.send(communicator.answer(call))
+        });
+        assert_eq!(receive.recv_timeout(Duration::from_secs(20)), Ok(known));
+        // A new one does wait, so this would notice.
+        scope.spawn({
+            let (communicator, call) = (&communicator, &calls[1]);
+            move || send.send(communicator.answer(call))
+        });
+        assert!(receive.recv_timeout(Duration::from_millis(50)).is_err());
+        drop(held);
+        assert!(receive.recv_timeout(Duration::from_secs(20)).is_ok());
+    });
+}
+
+#[test]
+fn observing_decides_and_changes_nothing() {
+    let communicator = communicator(&[("DYNAMICCL_MODE", "observe")]);
+    for call in calls(1, 500) {
+        assert_eq!(communicator.answer(&call), Answer::OWN);
+    }
+}
+
+#[test]
+fn nothing_adds_in_another_order_where_sums_must_come_out_the_same() {
+    let switches = [Algorithm::Nvls, Algorithm::NvlsTree, Algorithm::CollnetDirect, Algorithm::CollnetChain];
+    let chosen = |set| {
+        let communicator = communicator(set);
+        let calls = calls(1, 2000).into_iter().filter(|call| call.collective.reduces());
+        let mut chosen = 0;
+        for call in calls {
+            let pair = communicator.answer(&call).entry().map(|(pair, _)| Pair::from_index(pair).unwrap());
+            let own = call.table.known.best().unwrap().0;
+            chosen += usize::from(switches.contains(&pair.unwrap_or(own).algorithm));
+        }
+        chosen
+    };
+    assert!(chosen(&[]) > 50);
+    assert_eq!(chosen(&[("DYNAMICCL_DETERMINISTIC", "1")]), 0);
+}
+
+#[test]
+fn what_the_user_has_ruled_out_is_never_chosen() {
+    let chosen = |set| {
+        let communicator = communicator(set);
+        let answers = calls(1, 2000).into_iter().map(|call| communicator.answer(&call));
+        let pairs =
+            answers.filter_map(|answer| answer.entry()).map(|(pair, _)| Pair::from_index(pair).unwrap());
+        pairs.filter(|pair| pair.protocol == Protocol::LL).count()
+    };
+    assert!(chosen(&[]) > 50);
+    assert_eq!(chosen(&[("NCCL_PROTO", "^LL")]), 0);
+    let narrow = communicator(&[("NCCL_MAX_NCHANNELS", "4")]);
+    assert!(calls(1, 500).iter().all(|call| narrow.answer(call).channels().is_none()));
+}
+
+#[test]
+fn where_nccl_takes_what_we_do_not_know_we_have_no_say() {
+    let communicator = communicator(&[]);
+    let mut known = 0;
+    for mut call in calls(1, 500) {
+        known += usize::from(communicator.answer(&call).entry().is_some());
+        call.table.beyond = 1.0;
+        assert_eq!(communicator.answer(&call), Answer::OWN);
+    }
+    assert!(known > 100);
+}
+
+#[test]
+fn rings_that_were_priced_out_are_never_chosen() {
+    // A policy would hardly choose one anyway; the walk would.
+    let communicator = communicator(&[("DYNAMICCL_POLICY", "walk")]);
+    let mut chosen = [0, 0];
+    for mut call in calls(1, 1000) {
+        for rings in &mut chosen {
+            let pair = communicator.answer(&call).entry().map(|(pair, _)| Pair::from_index(pair).unwrap());
+            *rings += usize::from(pair.is_some_and(|pair| pair.algorithm == Algorithm::Ring));
+            call.table.known.0[Algorithm::Ring.id()].iter_mut().for_each(|us| *us *= 1024.0);
+        }
+    }
+    assert!(chosen[0] > 50 && chosen[1] == 0, "{chosen:?}");
+}
+
+#[test]
+fn the_walk_reaches_every_legal_setting_and_changes_at_every_call() {
+    let communicator = communicator(&[("DYNAMICCL_POLICY", "walk")]);
+    let call = Call { collective: Collective::AllReduce, bytes: 1 << 24, ..calls(1, 1)[0] };
+    let available = call.table.known.mask().len();
+    let answers: Vec<Answer> = (0..available * 10 * 5).map(|_| communicator.answer(&call)).collect();
+    assert!(answers.windows(2).all(|two| two[0] != two[1]));
+    let distinct: BTreeSet<u64> = answers.iter().map(|answer| answer.bits()).collect();
+    // Where the network adds, channels stay NCCL's, so their ten counts are one.
+    let unchecked = 3;
+    let settings = (available - unchecked) * 10 * 5 + unchecked * 5;
+    assert_eq!(distinct.len(), settings);
+}
+
+#[test]
+fn odd_calls_are_answered_too() {
+    let communicator = communicator(&[]);
+    let usual = calls(1, 1)[0];
+    for bytes in [0, 1, u64::MAX, u64::MAX / 2] {
+        for pipelined in [0, u32::MAX] {
+            let answer = communicator.answer(&Call { bytes, pipelined, ..usual });
+            assert!(answer.entry().is_none_or(|(_, micros)| micros > 0.0 && micros.is_finite()));
+        }
+    }
+    for odd in [-1.0, -1024.0, f32::NAN, f32::INFINITY, 0.0, f32::from_bits(1), f32::MAX] {
+        let table = RawTable { known: CostTable([[odd; 3]; 7]), beyond: f32::INFINITY };
+        let answer = communicator.answer(&Call { table, ..usual });
+        assert!(answer.entry().is_none_or(|(_, micros)| micros > 0.0 && micros < odd), "{odd}: {answer:?}");
+    }
+}
+
+/// The plugin adds nothing to what a policy decides.
+#[test]
+fn a_decision_is_the_policys() {
+    let communicator = communicator(&[]);
+    let mut tuner = PolicyTuner::new(std::sync::Arc::new(probe::policy(3)), None);
+    let mut same = 0;
+    for call in calls(2, 500) {
+        let (narrowed, gated) = communicator.narrow(&call).unwrap();
+        let past = Default::default();
+        let query = dynamiccl_spec::Query {
+            communicator: 9,
+            ranks: 16,
+            nodes: 2,
+            encoder: &communicator.encoder,
+            call: &narrowed.known,
+            gated: &gated,
+            past: &past,
+        };
+        let knobs = tuner.answer(&query).knobs;
+        let answer = communicator.answer(&call);
+        if let Some((pair, _)) = answer.entry() {
+            assert_eq!((knobs.pair.unwrap().index(), knobs.chunk), (pair, answer.chunk()));
+            same += 1;
+        }
+    }
+    assert!(same > 100);
+}
