@@ -78,6 +78,7 @@ impl LossConfig {
         hold("loss.hindsight", self.hindsight, weight, WEIGHT)?;
         hold("loss.temperature", self.temperature, above, ABOVE)?;
         hold("loss.resources", self.resources, weight, WEIGHT)?;
+        hold("loss.curiosity", self.curiosity, weight, WEIGHT)?;
         hold("loss.estimate", self.estimate, weight, WEIGHT)?;
         hold("loss.gain", self.gain, weight, WEIGHT)
     }
@@ -100,7 +101,7 @@ impl EvaluationConfig {
     fn check(&self) -> Result<(), ConfigError> {
         hold("evaluation.every", self.every, |&steps| steps > 0, "give 1 or more steps")?;
         hold("evaluation.worlds", self.worlds, |&worlds| worlds > 0, "give 1 or more")?;
-        hold("evaluation.margin", self.margin, weight, WEIGHT)
+        hold("evaluation.margin", self.margin, |margin| margin.is_finite(), "give a finite number")
     }
 }
 

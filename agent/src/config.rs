@@ -92,6 +92,8 @@ pub struct LossConfig {
     pub resources: f32,
     /// How much slower (ln) a choice is that should be a third as likely.
     pub temperature: f32,
+    /// How much slower (ln) a pair may be that a job has not tried for such a call yet, to be tried first.
+    pub curiosity: f32,
     /// Weight of the estimates' likelihood.
     pub estimate: f32,
     /// Weight of the gain's likelihood.
@@ -149,8 +151,8 @@ pub struct Without {
 
 impl Default for NetworkConfig {
     fn default() -> Self {
-        let Shape { embedding, memory, resource, .. } = Shape::default();
-        NetworkConfig { embedding, memory, expert: 64, resource, critic: 64, table: true }
+        let Shape { embedding, memory, expert, resource } = Shape::default();
+        NetworkConfig { embedding, memory, expert, resource, critic: 64, table: true }
     }
 }
 
@@ -199,8 +201,9 @@ impl Default for LossConfig {
             hindsight: 3.0,
             resources: 1.0,
             temperature: 0.05,
+            curiosity: 0.03,
             estimate: 0.3,
-            gain: 0.1,
+            gain: 0.3,
         }
     }
 }
@@ -220,6 +223,6 @@ impl Default for OptimiserConfig {
 
 impl Default for EvaluationConfig {
     fn default() -> Self {
-        EvaluationConfig { every: 1_000_000, worlds: 2, margin: 0.0 }
+        EvaluationConfig { every: 500_000, worlds: 3, margin: -1.0 }
     }
 }

@@ -22,6 +22,7 @@ pub mod rollout;
 pub mod run;
 pub mod schedule;
 pub mod start;
+mod table;
 pub mod trainer;
 pub mod training;
 

@@ -11,7 +11,7 @@ use crate::network::Gain;
 pub enum Guard {
     /// As it likes: while training, what it does must be what it chose.
     Off,
-    /// The expected gain must exceed this many spreads of it.
+    /// The expected gain must exceed this many spreads of it; below 0, a loss must not.
     Spreads(f32),
 }
 

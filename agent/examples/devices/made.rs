@@ -51,6 +51,7 @@ fn add_call(rollout: &mut Rollout, row: usize, rng: &mut ChaCha8Rng) {
     rollout.masks.push(mask);
     rollout.choices.push(choice);
     rollout.decides.push(rng.random::<f32>() < 0.8);
+    rollout.drawn.push(rollout.decides.last() == Some(&true));
     let choices: f32 = mask.iter().map(|bits| bits.count_ones() as f32).product();
     rollout.ln_probabilities.push(-choices.ln());
     rollout.begins.push(begins);
@@ -67,6 +68,6 @@ fn add_call(rollout: &mut Rollout, row: usize, rng: &mut ChaCha8Rng) {
     if row.is_multiple_of(8) {
         let mut drawn = |count: usize| (0..count).map(|_| rng.random::<f32>() - 0.5).collect();
         let gains = drawn(CHOICES);
-        rollout.truths.push(Truth { row, gains });
+        rollout.truths.push(Truth { row, gains, tried: u32::MAX });
     }
 }

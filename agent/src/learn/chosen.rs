@@ -24,7 +24,7 @@ const COST_SCALE: f32 = 8.0;
 /// Farthest that a measured ln time may be from the prediction.
 const FARTHEST_TIME: f32 = 8.0;
 /// Farthest that a gain may be from none.
-const FARTHEST_GAIN: f32 = 3.0;
+pub(super) const FARTHEST_GAIN: f32 = 3.0;
 
 /// Calls to learn decisions or estimates from.
 #[derive(Debug, Clone, PartialEq, Eq)]

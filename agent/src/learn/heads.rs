@@ -24,8 +24,8 @@ pub(super) struct Said {
 /// What the network says of calls. `seen` has [h, e] of the calls of each role.
 pub(super) fn heads(leaves: &Leaves, seen: Vec<(usize, Tensor<2>)>, targets: &Targets) -> Said {
     let thoughts = seen.into_iter().map(|(role, seen)| {
-        let read = read(leaves, seen.clone());
-        Tensor::cat(vec![leaves.expert(role, seen), read], 1)
+        let (embedding, read) = read(leaves, seen);
+        Tensor::cat(vec![leaves.expert(role, embedding), read], 1)
     });
     let z = Tensor::cat(thoughts.collect(), 0);
     let chosen = |head: Head| targets.choices[head as usize].clone();
@@ -54,13 +54,15 @@ pub(super) fn heads(leaves: &Leaves, seen: Vec<(usize, Tensor<2>)>, targets: &Ta
     }
 }
 
-/// What calls read from the memory: its cells, band by band, weighed by their addresses.
-fn read(leaves: &Leaves, seen: Tensor<2>) -> Tensor<2> {
+/// The embeddings of calls, and what they read from the memory: its cells, band by band, weighed by their addresses.
+fn read(leaves: &Leaves, seen: Tensor<2>) -> (Tensor<2>, Tensor<2>) {
     let ([calls, width], [embedding, _]) = (seen.dims(), leaves.get("address.weight").dims());
     let memory = width - embedding;
     let slots = memory.div_ceil(BANDS);
-    let address = leaves.layer("address", seen.clone().narrow(1, memory, embedding));
+    let embeddings = seen.clone().narrow(1, memory, embedding);
+    let address = leaves.layer("address", embeddings.clone());
     let missing = Tensor::zeros([calls, slots * BANDS - memory], &seen.device());
     let cells = Tensor::cat(vec![seen.narrow(1, 0, memory), missing], 1).reshape([calls, slots, BANDS]);
-    (cells * address.reshape([calls, 1, BANDS])).sum_dim(2).reshape([calls, slots])
+    let read = (cells * address.reshape([calls, 1, BANDS])).sum_dim(2).reshape([calls, slots]);
+    (embeddings, read)
 }

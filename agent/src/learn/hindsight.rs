@@ -8,12 +8,15 @@
 use burn::tensor::{Device, Int, Tensor, TensorData, activation};
 use dynamiccl_policies::network::activation::exp;
 use dynamiccl_spec::Head;
+use dynamiccl_spec::action::HEADS;
 use dynamiccl_spec::ids::PAIRS;
 
-use super::chosen::{Chosen, forbid};
+use super::chosen::{Chosen, FARTHEST_GAIN, forbid};
 use super::heads::Said;
 use super::leaves::{Leaves, matrix};
-use crate::rollout::Rollout;
+use super::losses::surprise;
+use crate::config::LossConfig;
+use crate::rollout::{Rollout, Truth};
 
 const CHANNELS: usize = Head::Channels.size();
 const CHUNKS: usize = Head::Chunk.size();
@@ -35,6 +38,8 @@ pub(super) struct Lesson {
     of_channels: Tensor<2>,
     /// The same for chunks after these.
     of_chunks: Tensor<3>,
+    /// What each would have won.
+    gains: Tensor<3>,
 }
 
 /// The rows of a lesson as they are gathered.
@@ -47,67 +52,91 @@ struct Rows {
     of_pairs: Vec<f32>,
     of_channels: Vec<f32>,
     of_chunks: Vec<f32>,
+    gains: Vec<f32>,
 }
 
 impl Lesson {
     /// What is known about the chosen calls; none where nothing is. A choice that is `temperature` (ln) slower
-    /// than another should be a third as likely.
-    pub fn new(rollout: &Rollout, chosen: &Chosen, temperature: f32, device: &Device) -> Option<Self> {
+    /// than another should be a third as likely; a pair that was not tried yet may be slower by `curiosity`.
+    pub fn new(rollout: &Rollout, chosen: &Chosen, by: &LossConfig, device: &Device) -> Option<Self> {
         let mut place = vec![None; rollout.rows()];
         chosen.calls.iter().enumerate().for_each(|(at, call)| place[call.row] = Some(at));
         let mut rows = Rows::default();
         for truth in &rollout.truths {
             if let Some(at) = place[truth.row] {
-                rows.add(at, rollout.masks[truth.row], &truth.gains, temperature);
+                rows.add(at, rollout.masks[truth.row], truth, by);
             }
         }
         (!rows.rows.is_empty()).then(|| rows.tensors(device))
     }
 
-    /// −ln likelihood of what should have been chosen: of the pair, and of what comes after it; both summed over
-    /// calls.
-    pub fn losses(&self, leaves: &Leaves, said: &Said) -> [Tensor<1>; 2] {
+    /// −ln likelihood of what should have been chosen, of the pair and of what comes after it, and of what that would
+    /// have won; all summed over calls.
+    pub fn losses(&self, leaves: &Leaves, said: &Said) -> [Tensor<1>; 3] {
         let count = self.of_pairs.dims()[0];
         let of_pairs = leaves.get("resource.pair").select(0, self.pairs.clone());
         let u = leaves.tanh(said.resource.clone().select(0, self.rows.clone()) + of_pairs);
         let channels = leaves.layer("channels", u.clone()) + self.channels.clone();
         let channels = activation::log_softmax(channels, 1) * self.of_channels.clone();
         let of_channels = leaves.get("chunk.channels").reshape([1, CHANNELS, CHUNKS]);
+        let gain = self.surprise(leaves, leaves.layer("gain", u.clone()));
         let chunks = leaves.layer("chunk", u).reshape([count, 1, CHUNKS]) + self.chunks.clone();
         let chunks = activation::log_softmax(chunks + of_channels, 2) * self.of_chunks.clone();
         let pairs = said.ln_probabilities[Head::Pair as usize].clone();
         let rows = pairs.dims()[0];
         let pairs = pairs.reshape([rows * PAIRS]).select(0, self.places.clone()) * self.of_pairs.clone();
-        [pairs.sum().neg(), (channels.sum() + chunks.sum()).neg()]
+        [pairs.sum().neg(), (channels.sum() + chunks.sum()).neg(), gain]
+    }
+
+    /// −ln likelihood of the gains, each counted as it is likely to be chosen, from the sums of the gain without
+    /// channels and chunk.
+    fn surprise(&self, leaves: &Leaves, sums: Tensor<2>) -> Tensor<1> {
+        let count = sums.dims()[0];
+        let [mean, spread] = [0, 1].map(|part| {
+            let of = |name, dims| leaves.get(name).narrow(1, part, 1).reshape(dims);
+            let of_channels: Tensor<3> = of("gain.channels", [1, CHANNELS, 1]);
+            let sums = sums.clone().narrow(1, part, 1).reshape([count, 1, 1]);
+            sums + of_channels + of("gain.chunk", [1, 1, CHUNKS])
+        });
+        surprise(mean, spread, &self.gains, &self.of_chunks)
     }
 }
 
 impl Rows {
     /// Adds what is known about a call.
-    fn add(
-        &mut self,
-        at: usize,
-        mask: [u32; dynamiccl_spec::action::HEADS],
-        gains: &[f32],
-        temperature: f32,
-    ) {
+    fn add(&mut self, at: usize, mask: [u32; HEADS], truth: &Truth, by: &LossConfig) {
+        let (gains, temperature) = (&truth.gains, by.temperature);
         let legal = (0..PAIRS).filter(|pair| mask[Head::Pair as usize] >> pair & 1 == 1);
-        let of_pair = |pair: usize| &gains[pair * CHANNELS * CHUNKS..][..CHANNELS * CHUNKS];
-        let runs: Vec<usize> = legal.filter(|&pair| best(of_pair(pair)).is_finite()).collect();
-        let likely = likely(runs.iter().map(|&pair| best(of_pair(pair))), temperature);
-        for (&pair, likely_pair) in runs.iter().zip(&likely) {
+        let allowed = |at: usize| {
+            let [channels, chunks] = [Head::Channels, Head::Chunk].map(|head| mask[head as usize]);
+            (channels >> (at / CHUNKS)) & (chunks >> (at % CHUNKS)) & 1 == 1
+        };
+        let of_pair = |pair: usize| -> Vec<f32> {
+            let gains = gains[pair * CHANNELS * CHUNKS..][..CHANNELS * CHUNKS].iter().enumerate();
+            gains.map(|(at, &gain)| if allowed(at) { gain } else { f32::NAN }).collect()
+        };
+        let runs = legal.map(|pair| (pair, of_pair(pair)));
+        let runs: Vec<(usize, Vec<f32>)> = runs.filter(|(_, gains)| best(gains).is_finite()).collect();
+        let news = |pair: usize| if truth.tried >> pair & 1 == 1 { 0.0 } else { by.curiosity };
+        let likely = likely(runs.iter().map(|(pair, gains)| best(gains) + news(*pair)), temperature);
+        for ((pair, gains), likely_pair) in runs.iter().zip(&likely) {
             self.rows.push(at as i32);
-            self.pairs.push(pair as i32);
+            self.pairs.push(*pair as i32);
             self.of_pairs.push(*likely_pair);
             forbid(mask[Head::Channels as usize], CHANNELS, &mut self.channels);
             forbid(mask[Head::Chunk as usize], CHUNKS, &mut self.chunks);
             let counts = 0.5 * (likely_pair + 1.0 / runs.len() as f32);
-            self.add_resources(of_pair(pair), counts, temperature);
+            self.add_resources(gains, counts, temperature);
         }
     }
 
     fn add_resources(&mut self, gains: &[f32], counts: f32, temperature: f32) {
         let by_channels = likely(gains.chunks_exact(CHUNKS).map(best), temperature);
+        self.gains.extend(
+            gains
+                .iter()
+                .map(|gain| if gain.is_nan() { 0.0 } else { gain.clamp(-FARTHEST_GAIN, FARTHEST_GAIN) }),
+        );
         for (chunks, likely_channels) in gains.chunks_exact(CHUNKS).zip(by_channels) {
             let counts = counts * likely_channels;
             self.of_channels.push(counts);
@@ -132,6 +161,7 @@ impl Rows {
             of_pairs: Tensor::from_data(TensorData::new(self.of_pairs, [count]), device),
             of_channels: matrix(self.of_channels, [count, CHANNELS], device),
             of_chunks: chunks(self.of_chunks, CHANNELS),
+            gains: chunks(self.gains, CHANNELS),
         }
     }
 }

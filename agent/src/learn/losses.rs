@@ -69,10 +69,11 @@ impl Figures {
         self.0[FIGURES - 1] = (moved * weight.clone()).sum();
     }
 
-    /// The expected worth over all choices, and that of all pairs alike.
-    pub fn add_hindsight(&mut self, [expected, even]: [Tensor<1>; 2], weight: f32) {
-        self.0[2 + HEADS] = expected * weight;
-        self.0[3 + HEADS] = even * weight;
+    /// The likelihoods of what should have been chosen and of what it would have won.
+    pub fn add_hindsight(&mut self, [pairs, resources, gain]: [Tensor<1>; 3], weight: f32) {
+        self.0[2 + HEADS] = pairs * weight;
+        self.0[3 + HEADS] = resources * weight;
+        self.0[5 + HEADS] = self.0[5 + HEADS].clone() + gain * weight;
     }
 
     /// The likelihoods of times and gains.
@@ -107,7 +108,12 @@ impl Losses {
 }
 
 /// −ln likelihood of numbers under normal distributions, where each counts its weight.
-fn surprise(mean: Tensor<2>, ln_spread: Tensor<2>, truth: &Tensor<2>, weight: &Tensor<2>) -> Tensor<1> {
+pub(super) fn surprise<const D: usize>(
+    mean: Tensor<D>,
+    ln_spread: Tensor<D>,
+    truth: &Tensor<D>,
+    weight: &Tensor<D>,
+) -> Tensor<1> {
     let ln_spread = ln_spread.clamp(SPREADS[0], SPREADS[1]);
     let off = (truth.clone() - mean) * ln_spread.clone().neg().exp();
     ((off.square() * 0.5 + ln_spread + HALF_LN_TAU) * weight.clone()).sum()

@@ -102,8 +102,8 @@ impl<'a> Work<'a> {
             let said = heads(leaves, seen, &targets);
             figures.add_policy(&said, &targets, self.coefficients.clip);
             figures.add_estimates(&said, &targets);
-            let temperature = self.coefficients.of.temperature;
-            if let Some(lesson) = Lesson::new(part.rollout, &self.chosen, temperature, device) {
+            let by = &self.coefficients.of;
+            if let Some(lesson) = Lesson::new(part.rollout, &self.chosen, by, device) {
                 figures.add_hindsight(lesson.losses(leaves, &said), 1.0 / part.counts.truths);
             }
         }

@@ -92,6 +92,9 @@ pub struct Truth {
     /// ln(NCCL's own true time ÷ the choice's) for pair × channels × chunk, with the threads of the job and
     /// the path that was chosen; NaN where it cannot run.
     pub gains: Box<[f32]>,
+    /// Pairs that are no news to the decision, as bits: those that its job is known to have tried for such a call,
+    /// or all where decisions never see the history.
+    pub tried: u32,
 }
 
 impl Rollout {

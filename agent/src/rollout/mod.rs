@@ -9,6 +9,7 @@ mod sample;
 mod seat;
 mod tally;
 mod trainable;
+mod tried;
 
 pub use buffer::{After, Rollout, Source, Truth};
 pub use collector::{Collected, Collector};

@@ -11,7 +11,7 @@ use dynamiccl_policies::network::{Estimates, JobSum, Memory, Network, Scratch, S
 use dynamiccl_policies::random::Random;
 use dynamiccl_spec::action::HEADS;
 use dynamiccl_spec::features::{CALL_WIDTH, CONTEXT_WIDTH, JOB_WIDTH};
-use dynamiccl_spec::{Choice, Mask};
+use dynamiccl_spec::{Choice, Head, Mask};
 use serde::{Deserialize, Serialize};
 
 use super::CHOICES;
@@ -19,6 +19,7 @@ use super::buffer::{After, Rollout, Source, Truth};
 use super::sample::Sampler;
 use super::tally::Tally;
 use super::trainable::Trainable;
+use super::tried::Tried;
 use crate::config::RolloutConfig;
 
 /// One environment and whoever acts in it.
@@ -60,6 +61,7 @@ pub(super) struct Seat<E: Env> {
     /// What the times of the call before were expected to be.
     expected: Estimates,
     surprise: Surprise,
+    tried: Tried,
 }
 
 /// A seat as it is written down.
@@ -121,6 +123,7 @@ impl<E: Trainable> Seat<E> {
             embedded: false,
             expected: Estimates::default(),
             surprise: Surprise::default(),
+            tried: Tried::default(),
         }
     }
 
@@ -172,6 +175,7 @@ impl<E: Trainable> Seat<E> {
         self.hold();
         (self.fresh, self.begins, self.unseen, self.sum) = (true, true, 0, 0.0);
         self.done.clear();
+        self.tried.clear();
         self.greedy = self.random.uniform() < f64::from(config.greedy) && !self.holds;
         let every = self.log_uniform([1.0, f64::from(config.refresh) + 1.0]);
         self.refresh = (!self.holds).then(|| (every as u32).clamp(1, config.refresh.max(1)));
@@ -246,6 +250,9 @@ impl<E: Trainable> Seat<E> {
             self.of_job.clear();
         }
         of_history.copy_from_slice(&self.seen.history);
+        if let Some(last) = self.done.last().filter(|_| self.surprise.measured(&self.seen.history)) {
+            self.tried.add(&self.before, last.choice[Head::Pair as usize]);
+        }
         network.step(&self.remembered, &mut self.memory, &mut self.scratch);
         self.unseen += 1;
         if self.unseen < every {
@@ -253,6 +260,7 @@ impl<E: Trainable> Seat<E> {
         }
         network.hold(&mut self.memory);
         self.hold();
+        self.tried.refresh();
         (self.unseen, self.fresh) = (0, false);
         true
     }
@@ -316,7 +324,8 @@ impl<E: Trainable> Seat<E> {
         if self.seen.decides && asked {
             let mut gains = vec![0.0; CHOICES].into_boxed_slice();
             if self.env.gains(&Choice(action.choice), &mut gains) {
-                into.truths.push(Truth { row, gains });
+                let tried = if self.holds { u32::MAX } else { self.tried.pairs(&self.seen.context) };
+                into.truths.push(Truth { row, gains, tried });
             }
         }
         self.before.copy_from_slice(&self.seen.context);

@@ -34,6 +34,8 @@ pub fn config() -> Config {
             environments: 32,
             steps: 16,
             held: 0.0,
+            greedy: 0.0,
+            calls: 4096,
             refresh: 1,
             hindsight: 0.0,
             ..RolloutConfig::default()

@@ -61,10 +61,20 @@ pub(crate) fn benchmark_run(rng: &mut ChaCha8Rng, calls: &mut Vec<Planned>) {
     calls.extend((0..rng.random_range(few..=many)).map(|_| call));
 }
 
-/// The calls of a benchmark that goes round and round, as the loop of a training program does.
+/// The calls of a benchmark that goes round and round, as the loop of a training program does: no two of them of
+/// nearly the same size.
 pub(crate) fn benchmark_loop(rng: &mut ChaCha8Rng) -> Vec<Planned> {
     let [few, many] = BENCHMARK_LOOP;
-    (0..rng.random_range(few..=many)).map(|_| benchmark_call(rng)).collect()
+    let tries = rng.random_range(few..=many);
+    let mut calls: Vec<Planned> = Vec::new();
+    for _ in 0..tries {
+        let call = benchmark_call(rng);
+        let near = |other: &Planned| other.bytes.ilog2() / 2 == call.bytes.ilog2() / 2;
+        if !calls.iter().any(near) {
+            calls.push(call);
+        }
+    }
+    calls
 }
 
 fn benchmark_call(rng: &mut ChaCha8Rng) -> Planned {

@@ -96,9 +96,7 @@ impl About {
             name: text(words, "name")?,
             gates: gates(get(words, "gates")?)?,
             nccl: list(get(words, "nccl")?).map(str::to_owned).collect(),
-            margin: number(words, "margin", "a number of spreads from 0 on", |x: &f32| {
-                x.is_finite() && *x >= 0.0
-            })?,
+            margin: number(words, "margin", "a number of spreads", |x: &f32| x.is_finite())?,
             training: Training::read(words)?,
             results: results(words)?,
         };

@@ -78,8 +78,8 @@ impl Network {
         self.embed(job, call, scratch);
         let Scratch { embedding, expert, address, read, first, .. } = scratch;
         let (of_role, embedding) = (&self.experts[job.role], &embedding[..self.shape.embedding]);
-        expert.copy_from_slice(&memory.sums[job.role * of_role.width()..][..of_role.width()]);
-        of_role.add(self.shape.memory, embedding, expert);
+        of_role.begin(expert);
+        of_role.add(0, embedding, expert);
         tanh_all(expert);
         self.address.begin(address);
         self.address.add(0, embedding, address);

@@ -6,17 +6,14 @@
 use super::activation::{sigmoid, tanh};
 use super::forward::Scratch;
 use super::net::Network;
-use super::shape::EXPERTS;
 
 /// The state of the LSTM, and what decisions see of it.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Memory {
     pub(super) hidden: Vec<f32>,
     pub(super) cell: Vec<f32>,
     /// What decisions see of h.
     pub(super) held: Vec<f32>,
-    /// What that adds to the sums of every expert, expert by expert.
-    pub(super) sums: Vec<f32>,
 }
 
 impl Memory {
@@ -37,21 +34,12 @@ impl Network {
         self.initial.clone()
     }
 
-    /// A memory with this state.
-    pub(super) fn memory_of(&self, hidden: Vec<f32>, cell: Vec<f32>) -> Memory {
-        let sums = vec![0.0; EXPERTS * self.experts[0].width()];
-        let mut memory = Memory { held: hidden.clone(), hidden, cell, sums };
-        self.hold(&mut memory);
-        memory
-    }
-
     /// A memory in which the LSTM has this state while decisions still see that of an earlier refresh.
     ///
     /// # Panics
     /// Where they are not as wide as the network's memory.
     pub fn recall(&self, hidden: &[f32], cell: &[f32], held: &[f32], memory: &mut Memory) {
-        memory.hidden.copy_from_slice(held);
-        self.hold(memory);
+        memory.held.copy_from_slice(held);
         memory.hidden.copy_from_slice(hidden);
         memory.cell.copy_from_slice(cell);
     }
@@ -91,10 +79,5 @@ impl Network {
     /// Lets decisions see the state of the LSTM as it is now.
     pub fn hold(&self, memory: &mut Memory) {
         memory.held.copy_from_slice(&memory.hidden);
-        let width = self.experts[0].width();
-        for (expert, sums) in self.experts.iter().zip(memory.sums.chunks_exact_mut(width)) {
-            expert.begin(sums);
-            expert.add(0, &memory.held, sums);
-        }
     }
 }

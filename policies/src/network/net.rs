@@ -49,15 +49,14 @@ impl Network {
         let part = |weight, bias, columns| Output { weight: tensor(weight), bias: tensor(bias), columns };
         let output = |weight, bias| part(weight, bias, 0..tensor(bias).len());
         let estimate = |columns| part("estimate.weight", "estimate.bias", columns);
-        let inputs = shape.memory + shape.embedding;
         let expert = |role: usize| {
             let [weight, bias] = ["expert.weight", "expert.bias"]
                 .map(|name| tensor(name).chunks_exact(tensor(name).len() / EXPERTS).nth(role));
             let [weight, bias] = [weight, bias].map(|part| part.expect("a part for every role"));
-            Linear::new(inputs, &[Output { weight, bias, columns: 0..bias.len() }])
+            Linear::new(shape.embedding, &[Output { weight, bias, columns: 0..bias.len() }])
         };
         let [hidden, cell] = ["memory.hidden", "memory.cell"].map(|name| tensor(name).to_vec());
-        let mut network = Network {
+        Network {
             shape,
             slots: Slots::new(),
             embed: Linear::new(CONTEXT_WIDTH, &[output("embed.weight", "embed.bias")]),
@@ -92,10 +91,8 @@ impl Network {
                 chunk_to_gain: tensor("gain.chunk").to_vec(),
                 threads_to_gain: tensor("gain.threads").to_vec(),
             },
-            initial: Memory::default(),
-        };
-        network.initial = network.memory_of(hidden, cell);
-        network
+            initial: Memory { held: hidden.clone(), hidden, cell },
+        }
     }
 
     /// Its widths.

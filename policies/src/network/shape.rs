@@ -21,7 +21,7 @@ pub struct Shape {
     pub embedding: usize,
     /// Cells of the LSTM.
     pub memory: usize,
-    /// Numbers that a role's expert makes of memory and embedding.
+    /// Numbers that a role's expert makes of the embedding.
     pub expert: usize,
     /// Numbers that are left once the pair is chosen, from which its resources are.
     pub resource: usize,
@@ -29,7 +29,7 @@ pub struct Shape {
 
 impl Default for Shape {
     fn default() -> Self {
-        Shape { embedding: 48, memory: 128, expert: 48, resource: 32 }
+        Shape { embedding: 64, memory: 200, expert: 64, resource: 32 }
     }
 }
 
@@ -64,8 +64,7 @@ impl Shape {
             // Gates in the order input, forget, candidate, output.
             ("lstm.weight", vec![self.lstm_inputs(), 4 * memory]),
             ("lstm.bias", vec![4 * memory]),
-            // Memory first: between refreshes its share of the sum is worked out once.
-            ("expert.weight", vec![EXPERTS, memory + embedding, expert]),
+            ("expert.weight", vec![EXPERTS, embedding, expert]),
             ("expert.bias", vec![EXPERTS, expert]),
             // Where in the memory a call looks.
             ("address.weight", vec![embedding, BANDS]),

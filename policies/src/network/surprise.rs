@@ -32,13 +32,45 @@ impl Default for Surprise {
 }
 
 impl Surprise {
+    /// Whether a history row says what a call took.
+    pub fn measured(&self, history: &[f32]) -> bool {
+        history[self.measured] == 1.0
+    }
+
     /// Takes what was expected of a call from what the history row says of its time.
     pub fn put(&self, estimates: &Estimates, history: &mut [f32]) {
         let ran = history[self.pair.clone()].iter().position(|&x| x == 1.0);
-        if let Some(pair) = ran.filter(|_| history[self.measured] == 1.0) {
+        if let Some(pair) = ran.filter(|_| self.measured(history)) {
             let expected = estimates.0[pair];
             let expected = if expected.is_nan() { 0.0 } else { expected.clamp(-FARTHEST, FARTHEST) };
             history[self.time] -= expected / TIME_SCALE;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use dynamiccl_spec::features::HISTORY_WIDTH;
+    use dynamiccl_spec::ids::PAIRS;
+
+    #[test]
+    fn only_a_measured_time_is_compared_and_only_with_its_own_pair() {
+        let surprise = Surprise::default();
+        let mut estimates = Estimates([f32::NAN; PAIRS]);
+        estimates.0[4] = 0.4;
+        let mut row = [0.0; HISTORY_WIDTH];
+        row[surprise.pair.start + 4] = 1.0;
+        row[surprise.time] = 0.1;
+        let mut unmeasured = row;
+        surprise.put(&estimates, &mut unmeasured);
+        assert_eq!(unmeasured, row);
+        row[surprise.measured] = 1.0;
+        surprise.put(&estimates, &mut row);
+        assert!((row[surprise.time] - 0.05).abs() < 1e-6);
+        estimates.0[4] = f32::NAN;
+        let before = row;
+        surprise.put(&estimates, &mut row);
+        assert_eq!(row, before);
     }
 }

@@ -3,6 +3,7 @@
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
+use dynamiccl_policies::network::{Estimates, Surprise};
 use dynamiccl_policies::policy::PolicyTuner;
 use dynamiccl_policies::probe::{Call, policy};
 use dynamiccl_policies::random::Random;
@@ -55,11 +56,13 @@ fn memory_is_taken_in_every_so_many_calls_and_is_all_of_them() {
     let network = policy.network();
     let (mut expected, mut scratch, mut job) = (network.memory(), network.scratch(), network.job_sum());
     let (mut refreshes, mut rows) = (0, Vec::new());
+    let (surprise, mut prior) = (Surprise::default(), Estimates::default());
     for (number, call) in calls.iter().enumerate() {
         let query = call.query();
         if number > 0 {
             let mut history = [0.0; HISTORY_WIDTH];
             Encoder::history(query.past, &mut history);
+            surprise.put(&prior, &mut history);
             rows.extend(history);
         }
         if number > 0 && number % REFRESH == 0 {
@@ -71,7 +74,8 @@ fn memory_is_taken_in_every_so_many_calls_and_is_all_of_them() {
         let mut context = [0.0; CALL_WIDTH];
         query.encoder.call(query.call, &mut context);
         network.sum_job(query.encoder.job(), &mut job);
-        rows.extend(network.embed(&job, &context, &mut scratch));
+        prior = network.expect(&job, &context, &mut scratch);
+        rows.extend(scratch.embedding());
     }
     assert_eq!(refreshes, 4);
     assert_ne!(tuner.memory(), &network.memory());

@@ -58,8 +58,8 @@ impl Reference<'_> {
             let tensor = self.get(name);
             &tensor[role * tensor.len() / EXPERTS..][..tensor.len() / EXPERTS]
         };
-        let inputs = [hidden, &self.embedding(context)].concat();
-        let said = self.sums(part("expert.weight"), part("expert.bias"), &inputs).into_iter().map(tanh);
+        let embedding = self.embedding(context);
+        let said = self.sums(part("expert.weight"), part("expert.bias"), &embedding).into_iter().map(tanh);
         said.chain(self.read(context, hidden)).collect()
     }
 

@@ -20,7 +20,7 @@ use crate::args::ExportArgs;
 use crate::session::Session;
 
 /// Margins that are tried, beside the one that the policy has.
-const MARGINS: [f32; 9] = [0.0, 0.125, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0];
+const MARGINS: [f32; 11] = [-2.0, -1.0, 0.0, 0.125, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0];
 /// The smallest speed-up of any cell that a margin may lead to.
 const LEAST: f64 = 0.98;
 /// What is added to the seed, so that no world is one of `eval` with the same seed.

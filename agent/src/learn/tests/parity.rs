@@ -86,47 +86,60 @@ fn the_most_probable_choice_is_the_one_that_is_taken() {
     }
 }
 
+/// How likely choices with these gains should have been, by the words of the lesson.
+fn should(gains: &[f32], temperature: f32) -> Vec<f64> {
+    let weights: Vec<f64> = gains.iter().map(|&gain| f64::from(gain / temperature).exp()).collect();
+    let runs = |weight: &f64| if weight.is_nan() { 0.0 } else { *weight };
+    let sum: f64 = weights.iter().map(runs).sum();
+    weights.iter().map(|weight| if sum > 0.0 { runs(weight) / sum } else { 0.0 }).collect()
+}
+
 #[test]
-fn hindsight_is_the_expected_worth_of_every_choice() {
+fn hindsight_is_the_likelihood_of_what_should_have_been_chosen() {
     let made = from_the_beginning(Made::new(SMALL, 3, 20, 7));
     assert!(made.rollout.truths.len() > 5);
-    let (network, all) = (network(&made), made.all());
+    let (network, all, by) = (network(&made), made.all(), only("all").of);
     let replayed = replay(&made, |row, head, _| usize::from(made.rollout.choices[row][head as usize]));
-    let mut expected = 0.0;
+    let (mut of_pairs, mut of_resources) = (0.0, 0.0);
     for truth in &made.rollout.truths {
         let (row, mask) = (truth.row, mask(&made.rollout, truth.row));
-        let [channels_of, chunks_of] =
-            [Head::Channels, Head::Chunk].map(|head| mask.indices(head).collect::<Vec<_>>());
-        for pair in mask.indices(Head::Pair) {
-            for &channels in &channels_of {
-                let mut p = [1.0_f64; HEADS];
-                let mut chunks = Vec::new();
+        let best = |gains: &[f32]| gains.iter().copied().fold(f32::NAN, f32::max);
+        let of_pair = |pair: usize| -> Vec<f32> {
+            let legal = |at: usize| mask.allows(Head::Channels, at / 5) && mask.allows(Head::Chunk, at % 5);
+            (0..50).map(|at| if legal(at) { truth.gains[pair * 50 + at] } else { f32::NAN }).collect()
+        };
+        let runs: Vec<usize> =
+            mask.indices(Head::Pair).filter(|&pair| !best(&of_pair(pair)).is_nan()).collect();
+        let news = |pair: usize| if truth.tried >> pair & 1 == 1 { 0.0 } else { by.curiosity };
+        let worths: Vec<f32> = runs.iter().map(|&pair| best(&of_pair(pair)) + news(pair)).collect();
+        for (&pair, likely) in runs.iter().zip(should(&worths, by.temperature)) {
+            let counts = 0.5 * (likely + 1.0 / runs.len() as f64);
+            let channels: Vec<f32> = of_pair(pair).chunks_exact(5).map(best).collect();
+            for (at, of_channels) in should(&channels, by.temperature).into_iter().enumerate() {
+                let mut ln = [vec![], vec![], vec![], vec![], vec![]];
                 ask(&made, &network, row, &replayed[row].memory, |head, logits| {
-                    let ln = ln_softmax(logits);
-                    let take = match head {
-                        Head::Pair => pair,
-                        Head::Channels => channels,
-                        _ => usize::from(made.rollout.choices[row][head as usize]),
-                    };
+                    ln[head as usize] = ln_softmax(logits);
                     match head {
-                        Head::Pair | Head::Channels => p[head as usize] = f64::from(ln[take]).exp(),
-                        Head::Chunk => chunks = ln,
-                        _ => {}
+                        Head::Pair => pair,
+                        Head::Channels => at,
+                        _ => usize::from(made.rollout.choices[row][head as usize]),
                     }
-                    take
                 });
-                for &chunk in &chunks_of {
-                    let gain = truth.gains[(pair * 10 + channels) * 5 + chunk];
-                    let worth = if gain.is_nan() { -10.0 } else { -f64::from(-gain).exp() };
-                    let p = p.iter().product::<f64>() * f64::from(chunks[chunk]).exp();
-                    expected -= p * worth;
+                if at == 0 {
+                    of_pairs -= likely * f64::from(ln[Head::Pair as usize][pair]);
+                }
+                let add = |of: f64, ln: f32| if of > 0.0 { counts * of * f64::from(ln) } else { 0.0 };
+                of_resources -= add(of_channels, ln[Head::Channels as usize][at]);
+                let chunks = should(&of_pair(pair)[at * 5..][..5], by.temperature);
+                for (chunk, likely) in chunks.into_iter().enumerate() {
+                    of_resources -= add(of_channels * likely, ln[Head::Chunk as usize][chunk]);
                 }
             }
         }
     }
-    expected /= made.rollout.truths.len() as f64;
+    let count = made.rollout.truths.len() as f64;
     let learner = Learner::new(made.params.layout().clone(), Device::Flex).unwrap();
-    let losses =
-        made.with_part(&all, &all, |part| learner.gradient(&made.params, part, &only("hindsight")).losses);
-    close(losses.hindsight, expected as f32, "hindsight");
+    let losses = made.with_part(&all, &all, |part| learner.gradient(&made.params, part, &only("all")).losses);
+    close(losses.hindsight, (of_pairs / count) as f32, "hindsight");
+    close(losses.resources, (of_resources / count) as f32, "resources");
 }

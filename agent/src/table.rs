@@ -1,0 +1,198 @@
+//! A memory that starts as a table: for each pair and band of sizes, how far from what was expected its times were.
+//!
+//! Left to itself an LSTM takes tens of millions of calls to find out what to remember of them. So its cells start
+//! with a meaning, in two halves. A *note* says how much slower than expected a pair was in a band; a *mark* says
+//! that the pair was measured there. While a pair has no mark, its note follows whatever else is measured in the
+//! band, because what makes one pair slow there makes all of them slow; once it has one, only its own times count.
+//! A call starts with reading the band of its size, and with taking notes for what they say. Everything stays free
+//! to be learned otherwise.
+
+use dynamiccl_policies::network::{BANDS, Shape};
+use dynamiccl_spec::features::catalogue::slot;
+use dynamiccl_spec::features::{HISTORY_WIDTH, JOB_WIDTH};
+use dynamiccl_spec::ids::PAIRS;
+use dynamiccl_spec::{Algorithm, Pair, Protocol};
+
+use crate::normal::Scaling;
+use crate::params::Params;
+
+/// log2 of the sizes between two bands.
+const EDGES: [f32; BANDS - 1] = [11.0, 13.0, 15.0, 17.0, 19.0, 21.0, 23.0, 25.0, 27.0, 29.0];
+/// What log2 of a size has been divided by.
+const SIZE_SCALE: f32 = 40.0;
+/// What ln of a ratio of times has been divided by.
+const TIME_SCALE: f32 = 8.0;
+/// How sharply a unit tells sizes below an edge from those above, per octave.
+const SHARP: f32 = 2.0;
+/// How far a gate is shut where a condition of its writing does not hold.
+const CONDITION: f32 = 7.0;
+/// How far a note is opened by a time of its own pair. The first such time replaces what was guessed.
+const OWN_TIME: f32 = 6.0;
+/// How far it is shut by a mark, so that a further time of its own replaces half of it and others nothing.
+const MARKED: f32 = 9.0;
+/// What a mark is made of.
+const MARK: f32 = 2.0;
+/// How open output gates are.
+const OPEN: f32 = 3.0;
+/// How much more a read number is than what the cells hold: weights after it can then be small.
+const LOUD: f32 = 10.0;
+
+/// Gates of an LSTM, in the order of its columns.
+#[derive(Debug, Clone, Copy)]
+enum Gate {
+    Input,
+    Forget,
+    Candidate,
+    Output,
+}
+
+/// The pairs that have a row in the table.
+fn pairs() -> Vec<usize> {
+    let kept = |pair: Pair| match pair.algorithm {
+        Algorithm::Tree | Algorithm::Ring => true,
+        Algorithm::Nvls | Algorithm::NvlsTree | Algorithm::Pat => pair.protocol == Protocol::Simple,
+        Algorithm::CollnetDirect | Algorithm::CollnetChain => false,
+    };
+    (0..PAIRS).filter(|&pair| Pair::from_index(pair).is_some_and(kept)).collect()
+}
+
+/// Whether a network is wide enough for the table.
+pub fn fits(shape: &Shape) -> bool {
+    shape.embedding >= EDGES.len() && shape.memory >= 2 * pairs().len() * BANDS
+}
+
+/// Lets a memory start as a table.
+pub fn lay(params: &mut Params, contexts: &Scaling, histories: &Scaling) {
+    let pairs = pairs();
+    tell_sizes(params, contexts);
+    let mut table = Table { params, histories };
+    for (at, &pair) in pairs.iter().enumerate() {
+        for band in 0..BANDS {
+            let (note, mark) = (at * BANDS + band, (pairs.len() + at) * BANDS + band);
+            table.note(note, mark, pair, band);
+            table.mark(mark, pair, band);
+        }
+    }
+    look_up(params);
+    believe(params, &pairs);
+}
+
+/// Lets the first numbers of an embedding say on which side of each edge a size is.
+fn tell_sizes(params: &mut Params, contexts: &Scaling) {
+    let width = params.layout().shape.embedding;
+    let size = JOB_WIDTH + slot("log2_bytes").expect("a feature").start;
+    let (mean, scale) = contexts[size];
+    for (unit, edge) in EDGES.into_iter().enumerate() {
+        let slope = SHARP * SIZE_SCALE;
+        let weight = params.tensor_mut("embed.weight");
+        weight[unit..].iter_mut().step_by(width).for_each(|x| *x = 0.0);
+        weight[size * width + unit] = slope / scale;
+        params.tensor_mut("embed.bias")[unit] = slope * mean - SHARP * edge;
+    }
+}
+
+/// Whether a size is in a band, as weights of an embedding's numbers and a constant: 1 inside, 0 outside.
+fn in_band(band: usize) -> (Vec<(usize, f32)>, f32) {
+    let below = band.checked_sub(1).map(|edge| (edge, 0.5));
+    let above = (band < EDGES.len()).then_some((band, -0.5));
+    let ends = usize::from(below.is_none()) + usize::from(above.is_none());
+    (below.into_iter().chain(above).collect(), 0.5 * ends as f32)
+}
+
+/// The cells of the LSTM while they get their meaning.
+struct Table<'a> {
+    params: &'a mut Params,
+    histories: &'a Scaling,
+}
+
+impl Table<'_> {
+    /// Lets a cell keep how much slower than expected a pair was in a band.
+    fn note(&mut self, cell: usize, mark: usize, pair: usize, band: usize) {
+        for (gate, sign) in [(Gate::Input, 1.0), (Gate::Forget, -1.0)] {
+            self.begin(gate, cell, 0.0);
+            self.where_measured(gate, cell, band, sign);
+            self.history(gate, cell, feature("last_pair") + pair, sign * OWN_TIME);
+            self.hidden(gate, cell, mark, -sign * MARKED);
+        }
+        self.begin(Gate::Candidate, cell, 0.0);
+        self.history(Gate::Candidate, cell, feature("last_time"), TIME_SCALE);
+        self.begin(Gate::Output, cell, OPEN);
+    }
+
+    /// Lets a cell keep that a pair was measured in a band.
+    fn mark(&mut self, cell: usize, pair: usize, band: usize) {
+        for (gate, sign) in [(Gate::Input, 1.0), (Gate::Forget, -1.0)] {
+            self.begin(gate, cell, sign * (OPEN - CONDITION));
+            self.where_measured(gate, cell, band, sign);
+            self.history(gate, cell, feature("last_pair") + pair, sign * CONDITION);
+        }
+        self.begin(Gate::Candidate, cell, MARK);
+        self.begin(Gate::Output, cell, OPEN);
+    }
+
+    /// Shuts a gate but for calls in a band that were measured.
+    fn where_measured(&mut self, gate: Gate, cell: usize, band: usize, sign: f32) {
+        let (of_band, inside) = in_band(band);
+        let column = self.column(gate, cell);
+        self.params.tensor_mut("lstm.bias")[column] -= sign * CONDITION * (2.0 - inside);
+        let columns = 4 * self.params.layout().shape.memory;
+        for (unit, weight) in of_band {
+            self.params.tensor_mut("lstm.weight")[unit * columns + column] = sign * CONDITION * weight;
+        }
+        self.history(gate, cell, feature("has_feedback"), sign * CONDITION);
+    }
+
+    /// Leaves no weight for a gate of a cell but this one.
+    fn begin(&mut self, gate: Gate, cell: usize, bias: f32) {
+        let (column, columns) = (self.column(gate, cell), 4 * self.params.layout().shape.memory);
+        let weight = self.params.tensor_mut("lstm.weight");
+        weight[column..].iter_mut().step_by(columns).for_each(|x| *x = 0.0);
+        self.params.tensor_mut("lstm.bias")[column] = bias;
+    }
+
+    /// Lets a number of the history row count so much, however rows are scaled.
+    fn history(&mut self, gate: Gate, cell: usize, feature: usize, weight: f32) {
+        let (mean, scale) = self.histories[feature];
+        let Shape { embedding, memory, .. } = self.params.layout().shape;
+        let column = self.column(gate, cell);
+        self.params.tensor_mut("lstm.weight")[(embedding + feature) * 4 * memory + column] = weight / scale;
+        self.params.tensor_mut("lstm.bias")[column] += weight * mean;
+    }
+
+    /// Lets another cell count so much.
+    fn hidden(&mut self, gate: Gate, cell: usize, other: usize, weight: f32) {
+        let Shape { embedding, memory, .. } = self.params.layout().shape;
+        let column = self.column(gate, cell);
+        self.params.tensor_mut("lstm.weight")[(embedding + HISTORY_WIDTH + other) * 4 * memory + column] =
+            weight;
+    }
+
+    fn column(&self, gate: Gate, cell: usize) -> usize {
+        gate as usize * self.params.layout().shape.memory + cell
+    }
+}
+
+fn feature(name: &str) -> usize {
+    slot(name).expect("a feature of this encoding").start
+}
+
+/// Lets a call read the band that its size is in.
+fn look_up(params: &mut Params) {
+    params.tensor_mut("address.weight").fill(0.0);
+    for band in 0..BANDS {
+        let (of_band, inside) = in_band(band);
+        for (number, side) in of_band {
+            params.tensor_mut("address.weight")[number * BANDS + band] = LOUD * side;
+        }
+        params.tensor_mut("address.bias")[band] = LOUD * inside;
+    }
+}
+
+/// Lets a note of a pair count as a longer time of it.
+fn believe(params: &mut Params, pairs: &[usize]) {
+    let expert = params.layout().shape.expert;
+    for (slot, pair) in pairs.iter().enumerate() {
+        params.tensor_mut("pair.weight")[(expert + slot) * PAIRS + pair] = -1.0 / LOUD;
+        params.tensor_mut("estimate.weight")[(expert + slot) * 2 * PAIRS + pair] = 1.0 / LOUD;
+    }
+}
