@@ -31,5 +31,11 @@ pub fn ask(name: impl AsRef<OsStr>) -> Result<Answers, OpenError> {
     let decisions = tuner::decide(&plugin)?;
     let handed = env::handed(&plugin)?;
     let said = logger::take();
-    Ok(Answers { interfaces, begins: said.infos.into_iter().next(), decisions, handed, warnings: said.warnings })
+    Ok(Answers {
+        interfaces,
+        begins: said.infos.into_iter().next(),
+        decisions,
+        handed,
+        warnings: said.warnings,
+    })
 }

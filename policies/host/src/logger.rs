@@ -33,8 +33,7 @@ static SAID: Mutex<Said> = Mutex::new(Said { warnings: Vec::new(), infos: Vec::n
 pub fn raw() -> Option<RawLogger> {
     #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
     {
-        type Plain =
-            unsafe extern "C" fn(c_int, c_ulong, *const c_char, c_int, *const c_char, *const c_char);
+        type Plain = unsafe extern "C" fn(c_int, c_ulong, *const c_char, c_int, *const c_char, *const c_char);
         // SAFETY: see the top of this file.
         Some(unsafe { std::mem::transmute::<Plain, RawLogger>(keep) })
     }

@@ -37,8 +37,7 @@ struct Table {
         *mut c_int,
     ) -> c_int,
     finalize: unsafe extern "C" fn(*mut c_void) -> c_int,
-    get_chunk_size:
-        unsafe extern "C" fn(*mut c_void, c_int, usize, c_int, c_int, c_int, *mut usize) -> c_int,
+    get_chunk_size: unsafe extern "C" fn(*mut c_void, c_int, usize, c_int, c_int, c_int, *mut usize) -> c_int,
 }
 
 /// `ncclNvlDomainInfo_v5_t`: domains, the fewest and the most ranks of one.
@@ -126,15 +125,7 @@ impl<'a> Communicator<'a> {
         let chunk_result = unsafe {
             let (algorithm, protocol) = ((best / PROTOCOLS) as c_int, (best % PROTOCOLS) as c_int);
             let bytes = call.bytes;
-            (self.table.get_chunk_size)(
-                self.context,
-                collective,
-                bytes,
-                algorithm,
-                protocol,
-                1,
-                &mut chunk,
-            )
+            (self.table.get_chunk_size)(self.context, collective, bytes, algorithm, protocol, 1, &mut chunk)
         };
         digest.numbers(costs.as_flattened());
         [i64::from(result), i64::from(chunk_result), i64::from(channels), chunk as i64, best as i64]
