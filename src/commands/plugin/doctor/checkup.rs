@@ -181,7 +181,9 @@ impl Facts {
         );
         let line = answers.and_then(|answers| answers.begins.as_deref()).unwrap_or_default();
         let part = |from: &str, to: &[&str]| between(line, from, to).unwrap_or(UNKNOWN).to_owned();
-        let digest = answers.and_then(|answers| answers.decisions.as_ref()).map(|made| made.digest.clone());
+        let made = answers.and_then(|answers| answers.decisions.as_ref());
+        let digest =
+            made.map(|made| format!("{} ({} of {} calls changed)", made.digest, made.changed, made.asked));
         Facts {
             tuner: String::new(),
             version: part("DynamICCL: ", &[", "]),
