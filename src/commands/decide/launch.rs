@@ -21,7 +21,7 @@ impl Recommendation {
         let mut best = (None, own);
         for threads in asked.iter().copied().filter(|threads| threads.requested().is_some()) {
             if let Some(time) = log_time(threads).filter(|time| *time < best.1) {
-                best = (threads.requested().map(u32::from), time);
+                best = (threads.requested(), time);
             }
         }
         Recommendation { threads: best.0, speedup: ((own - best.1) / calls.max(1) as f64).exp() }
