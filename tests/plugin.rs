@@ -140,3 +140,10 @@ fn install_says_where_it_cannot_write() {
     let left = fs::read_dir(dir.path("lib")).unwrap().count();
     assert_eq!(left, 2, "the library and the folder");
 }
+
+#[test]
+fn the_judge_of_live_runs_reads_logs() {
+    let judge = crate::util::repository_path("scripts/live/plugin_report.py");
+    let output = Command::new("python3").arg(judge).arg("--self-test").output().expect("Python 3");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}

@@ -20,8 +20,10 @@ pub struct Answers {
     pub decisions: Option<Decisions>,
     /// What it hands to NCCL at launch; none where it lets NCCL not begin.
     pub handed: Option<Handed>,
-    /// What it warns of.
+    /// What it warns of when communicators begin or calls are tuned.
     pub warnings: Vec<String>,
+    /// What it warns of when NCCL itself begins.
+    pub env_warnings: Vec<String>,
 }
 
 /// Opens the library with this path or name and asks it.
@@ -29,13 +31,9 @@ pub fn ask(name: impl AsRef<OsStr>) -> Result<Answers, OpenError> {
     let plugin = Plugin::open(name)?;
     let interfaces = plugin.interfaces();
     let decisions = tuner::decide(&plugin)?;
+    let tuner = logger::take();
     let handed = env::handed(&plugin)?;
-    let said = logger::take();
-    Ok(Answers {
-        interfaces,
-        begins: said.infos.into_iter().next(),
-        decisions,
-        handed,
-        warnings: said.warnings,
-    })
+    let env_warnings = logger::take().warnings;
+    let begins = tuner.infos.into_iter().next();
+    Ok(Answers { interfaces, begins, decisions, handed, warnings: tuner.warnings, env_warnings })
 }

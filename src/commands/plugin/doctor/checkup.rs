@@ -261,7 +261,7 @@ fn launch(env: Option<&Answers>, variables: &Variables, findings: &mut Vec<Findi
     let own = |name| variables.get(name).unwrap_or(OWN).to_owned();
     let Some(answers) = env else { return (own("NCCL_NTHREADS"), own("NCCL_BUFFSIZE")) };
     let Some(handed) = &answers.handed else {
-        let said = answers.warnings.iter().map(|text| text.strip_prefix("DynamICCL: ").unwrap_or(text));
+        let said = answers.env_warnings.iter().map(|text| text.strip_prefix("DynamICCL: ").unwrap_or(text));
         for text in said {
             // The tuner may have said the same.
             if !findings.iter().any(|finding| finding.text == text) {
@@ -289,6 +289,7 @@ mod tests {
             decisions: None,
             handed: None,
             warnings: Vec::new(),
+            env_warnings: Vec::new(),
         };
         Facts::of(Some(&answers), &mut Vec::new())
     }
