@@ -154,6 +154,31 @@ fn a_rank_0_that_never_comes_costs_the_time_that_was_given() {
 }
 
 #[test]
+fn a_port_that_is_taken_is_said_at_once() {
+    let job = Job::new(2);
+    let _taken = TcpListener::bind(format!("127.0.0.1:{}", job.port)).unwrap();
+    let zero = job.start(0, &[]).wait_with_output().unwrap();
+    assert_eq!(zero.status.code(), Some(2));
+    let said = String::from_utf8(zero.stderr).unwrap();
+    assert!(said.contains(&format!("cannot listen on 127.0.0.1:{}", job.port)), "{said}");
+    assert!(said.contains("--rendezvous"), "{said}");
+}
+
+#[test]
+fn ranks_meet_by_the_name_of_the_host_too() {
+    let job = Job::new(2);
+    let port = job.port.parse::<u16>().unwrap() - 1;
+    let start = |rank: &str| {
+        let port = port.to_string();
+        let set = [("RANK", rank), ("WORLD_SIZE", "2"), ("MASTER_ADDR", "127.0.0.2"), ("MASTER_PORT", &port)];
+        let mut command = program(&job.dir, "plugin doctor -q --timeout 20", &set);
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+    };
+    let ended = ["0", "1"].map(start).map(|child| child.wait_with_output().unwrap());
+    assert_eq!(ended.map(|rank| rank.status.code()), [Some(0), Some(0)]);
+}
+
+#[test]
 fn strangers_are_sent_away() {
     let job = Job { timeout: 20, ..Job::new(2) };
     let zero = job.start(0, &[]);

@@ -6,6 +6,7 @@ use std::fs;
 use std::io;
 use std::os::unix::fs::symlink;
 use std::path::Path;
+use std::slice;
 
 use anyhow::{Context, Result};
 
@@ -21,7 +22,7 @@ use crate::session::Session;
 /// Copies it.
 pub fn run(args: &InstallArgs, session: &Session) -> Result<Ending> {
     let source = library::find(args.library.as_deref())?;
-    probe::ask(&[source.clone()]).with_context(|| machine::name(&source))?;
+    probe::ask(slice::from_ref(&source)).with_context(|| machine::name(&source))?;
     let cannot = || format!("--to {}", machine::name(&args.to));
     fs::create_dir_all(&args.to).with_context(cannot)?;
     let folder = args.to.canonicalize().with_context(cannot)?;

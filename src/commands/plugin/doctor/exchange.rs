@@ -34,13 +34,14 @@ pub struct Gathered {
     waiting: Vec<TcpStream>,
 }
 
-/// Opens the meeting, on the named address where it is this machine's, else on all.
+/// Opens the meeting: for this machine alone where that is its name, else on all addresses. A host's own name often
+/// leads to an address on which nobody else reaches it.
 pub fn open(rendezvous: &Rendezvous) -> Result<Meeting> {
     let Rendezvous { host, port } = rendezvous;
-    let listener = match TcpListener::bind((host.as_str(), *port)) {
-        // A name for this machine that only others resolve, or an address that is translated on the way.
-        Err(error) if error.kind() != ErrorKind::AddrInUse => TcpListener::bind(("0.0.0.0", *port)),
-        bound => bound,
+    let listener = match host.as_str() {
+        "localhost" | "127.0.0.1" | "::1" => TcpListener::bind((host.as_str(), *port)),
+        // Both kinds of addresses, where the machine has both.
+        _ => TcpListener::bind(("::", *port)).or_else(|_| TcpListener::bind(("0.0.0.0", *port))),
     };
     let listener = listener.and_then(|listener| listener.set_nonblocking(true).map(|()| listener));
     let listener = listener.with_context(|| {

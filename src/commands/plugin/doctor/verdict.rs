@@ -168,7 +168,7 @@ mod tests {
                 .map(|rank| {
                     checkup(rank, |c| {
                         if rank == odd {
-                            other(c)
+                            other(c);
                         }
                     })
                 })
