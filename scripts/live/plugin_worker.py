@@ -50,11 +50,11 @@ class Caller:
         elif kind == "broadcast":
             out = self.got[:count]
             torch.add(self.pattern[:count], rank, out=out)
-            dist.broadcast(out, src=count % ranks)
+            dist.broadcast(out, src=part % ranks)
         elif kind == "reduce":
             out = self.got[:count]
             torch.add(self.pattern[:count], rank, out=out)
-            dist.reduce(out, dst=count % ranks)
+            dist.reduce(out, dst=part % ranks)
         elif kind == "allgather":
             torch.add(self.pattern[:part], rank, out=self.mine[:part])
             out = self.got[: part * ranks]
@@ -72,14 +72,16 @@ class Caller:
         if kind == "allreduce":
             return self.pattern[:count] * ranks + total
         if kind == "broadcast":
-            return self.pattern[:count] + count % ranks
+            return self.pattern[:count] + part % ranks
         if kind == "reduce":
-            return self.pattern[:count] * ranks + total if self.rank == count % ranks else None
+            return self.pattern[:count] * ranks + total if self.rank == part % ranks else None
         if kind == "allgather":
             return torch.cat([self.pattern[:part] + other for other in range(ranks)])
         return self.pattern[self.rank * part : (self.rank + 1) * part] * ranks + total
 
     def is_right(self, kind, count):
+        # What a call before has left must not pass for a result.
+        self.got[:count].fill_(-1)
         out = self.call(kind, count)
         expected = self.expected(kind, count)
         return expected is None or bool(torch.equal(out, expected))
