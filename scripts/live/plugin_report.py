@@ -194,8 +194,9 @@ def judge_check(job, policy, verdicts):
         verdicts.say(False, f"{title} NCCL says its version", "no such line in its log")
     for interface, pattern in [
         ("tuner", r"TUNER/Plugin: Using DynamICCL \(v\d+\)"),
-        ("profiler", r"PROFILER/Plugin: Loaded DynamICCL \(v\d+\)"),
-        ("env", r"ENV/Plugin: Using DynamICCL \(v\d+\)"),
+        ("profiler", r"PROFILER/Plugin: Loaded DynamICCL \(v\d+\)|Successfully loaded external profiler plugin .*"),
+        # NCCL opens it before it has read NCCL_DEBUG, so its line may be lost; what it does is then the evidence.
+        ("env", r"ENV/Plugin: Using DynamICCL \(v\d+\)|Successfully loaded external env plugin .*|Max NThreads.* 256 .*"),
     ]:
         line = re.search(pattern, log)
         if interface == "env" and not has_env(log):
