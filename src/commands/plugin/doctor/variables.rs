@@ -121,10 +121,11 @@ impl Variables {
 }
 
 fn misspelt(name: &str) -> Option<Finding> {
-    if !name.starts_with(PREFIX) || OURS.contains(&name) {
-        return None;
-    }
-    let near = nearest(name, &OURS).map(|near| format!("; did you mean {near}?")).unwrap_or_default();
+    let rest = name.strip_prefix(PREFIX).filter(|_| !OURS.contains(&name))?;
+    // What all of them begin with makes nothing alike.
+    let near = nearest(rest, &OURS.map(|known| known.strip_prefix(PREFIX).unwrap_or(known)))
+        .map(|near| format!("; did you mean {PREFIX}{near}?"))
+        .unwrap_or_default();
     Some(Finding::new(Level::Warning, format!("{name} is no variable of ours, and nobody reads it{near}")))
 }
 
