@@ -216,9 +216,15 @@ def judge_check(job, policy, verdicts):
     detail = f"{same} records, {len({x[1:] for c in ran.values() for x in c})} settings, {capped} with fewer channels than asked"
     verdicts.say(same >= 200 and not wrong, f"{title} what ran is what was chosen", detail + (f"; {wrong[:3]}" if wrong else ""))
     told = launches(log)
-    told_same = all(told[c][: len(x)] == [y[1:] for y in x][: len(told[c])] for c, x in ran.items())
+    other = [
+        f"{collective} {number}: record {call[1:]}, log {said}"
+        for collective, calls in ran.items()
+        for number, (call, said) in enumerate(zip(calls, told[collective]))
+        if call[1:] != said
+    ]
     count = sum(map(len, told.values()))
-    verdicts.say(told_same and count >= 200, f"{title} NCCL's own log says the same", f"{count} launches")
+    detail = f"{count} launches" + (f", {len(other)} differ: {other[:2]}" if other else "")
+    verdicts.say(not other and count >= 200, f"{title} NCCL's own log says the same", detail)
     verdicts.say(records.get(0) == records.get(1) and len(records) == RANKS, f"{title} all ranks ran the same")
     settings = sorted({f"{pair} {n}ch" for calls in ran.values() for _, pair, n in calls})
     print(f"      ran: {', '.join(settings)[:400]}")
