@@ -6,6 +6,7 @@
 
 mod checkup;
 mod exchange;
+mod facts;
 mod launcher;
 mod message;
 mod report;

@@ -4,7 +4,8 @@ use std::fmt;
 
 use serde::Serialize;
 
-use super::checkup::{Checkup, Facts, Hints, Level};
+use super::checkup::Checkup;
+use super::facts::{Facts, Hints, Level};
 use super::launcher::Place;
 use super::verdict::{Difference, Said, Verdict, ranks_in_words};
 use crate::table::{Column, Table};

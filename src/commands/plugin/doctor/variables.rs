@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use dynamiccl_spec::Overrides;
 use dynamiccl_spec::words::nearest;
 
-use super::checkup::{Finding, Level};
+use super::facts::{Finding, Level};
 
 /// Every variable that the library reads.
 pub const OURS: [&str; 12] = [

@@ -2,7 +2,8 @@
 
 use serde::Serialize;
 
-use super::checkup::{Checkup, Finding, Level, UNKNOWN};
+use super::checkup::Checkup;
+use super::facts::{Finding, Level, UNKNOWN};
 
 /// Ranks that have the same.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -123,7 +124,7 @@ pub fn ranks_in_words(ranks: &[u32]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::commands::plugin::doctor::checkup::{Facts, Hints};
+    use crate::commands::plugin::doctor::facts::{Facts, Hints};
 
     fn checkup(rank: u32, change: impl Fn(&mut Checkup)) -> Checkup {
         let word = || "x".to_owned();
