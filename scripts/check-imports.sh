@@ -15,7 +15,8 @@ dynamiccl-spec     | serde                                | dynamiccl-*
 dynamiccl-env      | *                                    | dynamiccl dynamiccl-agent dynamiccl-policies dynamiccl-plugin burn burn-* clap clap_*
 dynamiccl-policies | dynamiccl-spec safetensors thiserror | dynamiccl dynamiccl-env dynamiccl-agent dynamiccl-plugin burn burn-* cudarc cuda* clap clap_*
 dynamiccl-plugin   | dynamiccl-spec dynamiccl-policies serde thiserror toml | dynamiccl dynamiccl-env dynamiccl-agent burn burn-* clap clap_*
-dynamiccl-agent    | *                                    | dynamiccl dynamiccl-plugin clap clap_* indicatif console crossterm ratatui
+dynamiccl-host     | dynamiccl-spec libloading serde thiserror | dynamiccl dynamiccl-env dynamiccl-agent dynamiccl-policies dynamiccl-plugin burn burn-* clap clap_*
+dynamiccl-agent    | *                                    | dynamiccl dynamiccl-host dynamiccl-plugin clap clap_* indicatif console crossterm ratatui
 dynamiccl          | *                                    | dynamiccl-plugin
 '
 

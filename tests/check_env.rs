@@ -36,6 +36,14 @@ fn the_command_page_explains_every_rule() {
 }
 
 #[test]
+fn what_the_plugin_recorded_is_an_environment() {
+    let dir = Dir::new();
+    dir.write_records("records", 60);
+    let document = dir.run("check-env trace --trace records --cluster dgx_h100 --steps 500 --json").json();
+    assert_eq!((&document["ok"], &document["trace"]), (&true.into(), &"records".into()));
+}
+
+#[test]
 fn what_cannot_be_checked_is_an_error() {
     for (words, expected) in [
         ("check-env sim --steps 0", "--steps 0"),

@@ -11,7 +11,7 @@ use crate::util::{Dir, assert_same};
 const SIMULATE: &str = "simulate --cluster dgx_a100 --nodes 2 --collective allreduce";
 
 /// Every command, and none.
-const COMMANDS: [&str; 12] = [
+const COMMANDS: [&str; 16] = [
     "",
     "simulate",
     "validate",
@@ -23,6 +23,10 @@ const COMMANDS: [&str; 12] = [
     "eval",
     "inspect",
     "export",
+    "plugin",
+    "plugin path",
+    "plugin install",
+    "plugin doctor",
     "bench",
 ];
 
@@ -33,7 +37,7 @@ fn help_is_what_we_mean_to_say() {
         for (flag, length) in [("-h", "short"), ("--help", "long")] {
             let said = dir.run(&format!("{command} {flag}"));
             assert_eq!((said.code, said.stderr.as_str()), (0, ""));
-            let name = if command.is_empty() { "dynamiccl" } else { command };
+            let name = if command.is_empty() { "dynamiccl".to_owned() } else { command.replace(' ', "_") };
             insta::assert_snapshot!(format!("help_{name}_{length}"), said.stdout);
         }
     }

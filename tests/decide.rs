@@ -57,6 +57,32 @@ fn the_table_of_decisions_reads_like_nccl_tests() {
 }
 
 #[test]
+fn the_launch_is_recommended_to_be_pasted() {
+    let dir = Dir::new();
+    dir.write("table.csv", TABLE);
+    dir.write_wild_policy("wild.safetensors");
+    let words =
+        |policy: &str| format!("decide --policy {policy} --cluster dgx_a100 --nodes 1 --env NCCL_ALGO=Ring");
+    // A table never asks for threads.
+    let document = dir.run(&format!("{} --json", words("table.csv"))).json();
+    assert_eq!((&document["launch"]["threads"], number(&document["launch"]["speedup"])), (&Value::Null, 1.0));
+    assert!(dir.run(&words("table.csv")).stdout.contains("at launch: leave threads to NCCL"));
+    let document = dir.run(&format!("{} --json", words("wild.safetensors"))).json();
+    let asked: Vec<_> =
+        document["answers"].as_array().unwrap().iter().map(|a| &a["knobs"]["threads"]).collect();
+    let said = dir.run(&words("wild.safetensors")).stdout;
+    match document["launch"]["threads"].as_u64() {
+        None => assert!(said.contains("leave threads to NCCL")),
+        Some(threads) => {
+            assert!(asked.contains(&&threads.into()) && number(&document["launch"]["speedup"]) > 1.0);
+            assert!(said.contains(&format!(
+                "DYNAMICCL_NTHREADS={threads}, or in the deployment file [launch] threads = {threads}"
+            )));
+        }
+    }
+}
+
+#[test]
 fn what_cannot_decide_is_refused_with_its_place() {
     let dir = Dir::new();
     dir.write("table.csv", TABLE);

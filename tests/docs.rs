@@ -52,7 +52,7 @@ fn the_cluster_page_explains_every_field() {
 }
 
 /// Commands that between them print every field of every document.
-const DOCUMENTS: [&str; 16] = [
+const DOCUMENTS: [&str; 19] = [
     "simulate --curriculum smoke --worlds 1",
     "simulate --cluster dgx_a100 --nodes 1 --collective allreduce --bytes 1M",
     "validate --sweeps sweeps",
@@ -68,6 +68,9 @@ const DOCUMENTS: [&str; 16] = [
     "export --policy tiny.safetensors --out t.conf --format nccl-csv --cluster dgx_a100 --nodes 2",
     "export --policy tiny.safetensors --out b.safetensors --history job.jsonl",
     "export --out c.safetensors --calibrate-guard --cluster dgx_a100 --nodes 1 --worlds 1",
+    "plugin path",
+    "plugin install --to lib",
+    "plugin doctor --ranks 1",
     "bench",
 ];
 
@@ -106,6 +109,9 @@ fn the_command_page_explains_every_flag() {
         "eval",
         "inspect",
         "export",
+        "plugin path",
+        "plugin install",
+        "plugin doctor",
         "bench",
     ] {
         let help = Dir::new().run(&format!("{command} -h")).stdout;

@@ -204,6 +204,28 @@ fn jobs_are_judged_too() {
 }
 
 #[test]
+fn what_the_plugin_recorded_is_judged_from_its_folder() {
+    let dir = Dir::new();
+    dir.write_records("records", 200);
+    let words = "eval --policy none --against nccl,oracle --workload records --worlds 1 --seeds 1";
+    let document = dir.run(&format!("{words} --clusters dgx_h100 --json")).json();
+    assert_eq!((&document["workload"], &document["episodes"]), (&"records".into(), &1.into()));
+    assert_eq!(number(&tuner(&document, "nccl")["overall"]["speedup"]), 1.0);
+    // NCCL does not say on which machine it runs, and what is wrong with the records is said.
+    let said = dir.run(words);
+    assert_eq!(said.code, 2);
+    assert!(said.stderr.contains("cluster"), "{}", said.stderr);
+    std::fs::remove_file(dir.path("records/dynamiccl-n1-103-1.jsonl")).unwrap();
+    let said = dir.run(&format!("{words} --clusters dgx_h100"));
+    assert_eq!(said.code, 0, "{}", said.stderr);
+    assert!(said.stderr.contains("7 of 8"), "{}", said.stderr);
+    std::fs::create_dir(dir.path("empty")).unwrap();
+    let said = dir.run("eval --policy none --against nccl --workload empty --clusters dgx_h100");
+    assert_eq!(said.code, 2);
+    assert!(said.stderr.starts_with("error: empty"), "{}", said.stderr);
+}
+
+#[test]
 fn what_cannot_be_judged_is_said_before_the_work() {
     let dir = Dir::new();
     dir.borrow("src/commands/check_env/example.jsonl", "short.jsonl");

@@ -34,6 +34,11 @@ mod inspect;
 /// `export`.
 mod export;
 
+/// `plugin`.
+mod plugin;
+mod plugin_doctor;
+mod plugin_ranks;
+
 /// `bench`.
 mod bench;
 

@@ -65,6 +65,25 @@ impl Dir {
         frozen
     }
 
+    /// Writes what the plugin's profiler would write about a job of eight ranks on one node: a folder with a file of
+    /// each rank.
+    pub fn write_records(&self, folder: &str, calls: u32) {
+        fs::create_dir(self.path(folder)).expect("make a test folder");
+        for rank in 0..8 {
+            let mut lines =
+                format!("{{\"schema\":\"dynamiccl-profile-1\",\"host\":\"n1\",\"pid\":{}}}\n", 100 + rank);
+            for seq in 0..calls {
+                let (bytes, us) = (1 << (10 + 4 * (seq % 4)), 50 + rank);
+                lines += &format!(
+                    "{{\"comm\":\"0xa1\",\"rank\":{rank},\"ranks\":8,\"nodes\":1,\"seq\":{seq},\"coll\":\"allreduce\",\"bytes\":{bytes},\
+                     \"algo\":\"ring\",\"proto\":\"simple\",\"nchannels\":8,\"warps\":16,\"t_us\":{},\"us\":{us}.5,\"clock\":\"gpu\"}}\n",
+                    1_794_751_652_000_000_u64 + u64::from(seq) * 1000,
+                );
+            }
+            self.write(&format!("{folder}/dynamiccl-n1-{}-1.jsonl", 100 + rank), &lines);
+        }
+    }
+
     /// Gives a file or folder of the repository a name in the folder.
     pub fn borrow(&self, path: &str, name: &str) {
         symlink(repository_path(path), self.path(name)).expect("link a test file");

@@ -21,8 +21,9 @@ pub struct CheckEnvArgs {
     /// Curriculum of the simulated jobs: a name, or a file ending in .toml
     #[arg(long, value_name = "NAME|FILE", default_value = "smoke")]
     pub curriculum: String,
-    /// Recording to replay: our own lines or NCCL inspector's [default: a small one that we bring along]
-    #[arg(long, value_name = "FILE")]
+    /// Recording to replay: our own lines, NCCL inspector's, or the folder of what the plugin recorded [default: a
+    /// small one that we bring along]
+    #[arg(long, value_name = "FILE|DIR")]
     pub trace: Option<PathBuf>,
     /// Cluster that the recording replays on [default: the one that it names]
     #[arg(long, value_name = "NAME|FILE")]

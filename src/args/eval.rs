@@ -40,9 +40,9 @@ pub struct EvalArgs {
     #[arg(long, value_name = "COUNTS", value_delimiter = ',')]
     #[arg(value_parser = clap::value_parser!(u32).range(1..))]
     pub nodes: Vec<u32>,
-    /// Calls to judge on: "cells" (every collective in every size), a curriculum whose jobs are drawn, or a
-    /// recorded job
-    #[arg(long, value_name = "cells|NAME|FILE", default_value = "cells")]
+    /// Calls to judge on: "cells" (every collective in every size), a curriculum whose jobs are drawn, a recorded
+    /// job, or the folder of what the plugin recorded of one
+    #[arg(long, value_name = "cells|NAME|FILE|DIR", default_value = "cells")]
     pub workload: String,
     /// Worlds of each seed
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..=1000))]

@@ -20,6 +20,7 @@ mod decide;
 mod eval;
 mod export;
 mod inspect;
+mod plugin;
 mod shared;
 mod simulate;
 mod train;
@@ -37,6 +38,7 @@ pub use decide::DecideArgs;
 pub use eval::{EvalArgs, Proof};
 pub use export::{ExportArgs, ExportFormat};
 pub use inspect::InspectArgs;
+pub use plugin::{DoctorArgs, InstallArgs, LibraryArgs, PluginArgs, PluginCommand, ProbeArgs};
 pub use shared::MachineArgs;
 pub use simulate::SimulateArgs;
 pub use train::{Every, TrainArgs};
@@ -129,6 +131,8 @@ pub enum Command {
     Inspect(InspectArgs),
     /// Write a policy as a file to deploy, or as a table for NVIDIA's example tuner
     Export(ExportArgs),
+    /// The library that NCCL loads: where it is, and whether a job with it would run well
+    Plugin(PluginArgs),
     /// Time the program itself: simulator steps and decisions per second
     #[command(after_long_help = exit_codes!())]
     Bench,

@@ -9,6 +9,7 @@ mod eval;
 mod export;
 mod inspect;
 mod machine;
+mod plugin;
 mod policy_file;
 mod simulate;
 mod train;
@@ -35,6 +36,7 @@ pub fn run(args: &Args) -> Result<Ending> {
         Command::Eval(args) => eval::run(args, &session),
         Command::Inspect(args) => inspect::run(args, &session),
         Command::Export(args) => export::run(args, &session),
+        Command::Plugin(args) => plugin::run(args, &session),
         Command::Bench => bench::run(&session),
     }
 }

@@ -4,6 +4,7 @@
 //! one. It knows nothing of what is said.
 
 use std::ffi::{CStr, CString, c_char, c_int, c_ulong};
+use std::io::Write;
 
 /// `ncclDebugLogger_t`: level, subsystems, where it comes from, and a format with its arguments.
 pub type RawLogger = unsafe extern "C" fn(c_int, c_ulong, *const c_char, c_int, *const c_char, ...);
@@ -40,7 +41,7 @@ impl Logger {
     pub fn fail(&self, text: &str) {
         self.warn(text);
         if self.0.is_none() {
-            eprintln!("DynamICCL: {text}");
+            complain(&mut std::io::stderr(), text);
         }
     }
 
@@ -66,5 +67,39 @@ impl Logger {
         let Ok(line) = CString::new(format!("DynamICCL: {line}")) else { return };
         // SAFETY: who made this promised what the function takes; all strings end and outlive the call.
         unsafe { raw(level, subsystems, SOURCE.as_ptr(), 0, FORMAT.as_ptr(), line.as_ptr()) };
+    }
+}
+
+/// Writes a line where somebody may read it. A stream that is closed or full has no reader, and that is no reason
+/// to panic, as `eprintln!` would.
+fn complain(stream: &mut impl Write, text: &str) {
+    let _ = writeln!(stream, "DynamICCL: {text}");
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+
+    use super::*;
+
+    /// A stream that nobody reads.
+    struct Closed;
+
+    impl Write for Closed {
+        fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+            Err(io::ErrorKind::BrokenPipe.into())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_closed_stream_is_no_reason_to_panic() {
+        complain(&mut Closed, "no policy");
+        let mut read = Vec::new();
+        complain(&mut read, "no policy");
+        assert_eq!(read, b"DynamICCL: no policy\n");
     }
 }

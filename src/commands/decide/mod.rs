@@ -1,5 +1,6 @@
 //! `decide`: what a policy would choose on one machine over all sizes, why, and NCCL's choice beside it.
 
+mod launch;
 mod report;
 mod text;
 
@@ -18,6 +19,7 @@ use super::policy_file::{PolicyFile, name_or_shipped};
 use crate::args::DecideArgs;
 use crate::exit::Ending;
 use crate::session::Session;
+use launch::Recommendation;
 use report::{Answer, Report};
 
 /// Makes the plan and carries it out.
@@ -67,6 +69,7 @@ impl Plan {
             let collective = self.collectives[at];
             answers.extend(self.sizes.clone().into_iter().filter_map(|bytes| self.answer(collective, bytes)));
         }
+        let launch = self.launch(&answers);
         let (name, tier) = (self.tuner.name().to_owned(), self.cluster.tier(args.nodes));
         let (cluster, ranks) = (self.cluster.name.clone(), self.asking.communicator().ranks());
         let Cluster { description, .. } = &self.cluster;
@@ -81,8 +84,22 @@ impl Plan {
             nccl_version: args.nccl,
             told: !args.untold,
             constants: args.constants.constants.clone(),
+            launch,
             answers,
         }
+    }
+
+    /// What to set at launch for these calls.
+    fn launch(&self, answers: &[Answer]) -> Recommendation {
+        let asked: Vec<_> = answers.iter().map(|answer| answer.knobs.threads).collect();
+        Recommendation::new(&asked, answers.len(), |threads| {
+            let log_time = |answer: &Answer| {
+                let asked = self.asking.call(answer.collective, answer.bytes, 1);
+                let realised = self.asking.realise(&asked, &Knobs { threads, ..answer.knobs })?;
+                Some(self.simulator.micros(answer.collective, answer.bytes, &realised).ln())
+            };
+            answers.iter().map(log_time).sum()
+        })
     }
 
     /// What the policy says of a call; nothing where NCCL has no algorithm left for it.

@@ -5,6 +5,8 @@ use dynamiccl_spec::features::CallContext;
 use dynamiccl_spec::{Collective, Decision, Knobs, Pair};
 use serde::Serialize;
 
+use super::launch::Recommendation;
+
 /// What a policy chooses on one machine.
 #[derive(Debug, Serialize)]
 pub struct Report {
@@ -28,6 +30,8 @@ pub struct Report {
     pub told: bool,
     /// Constants of the model, as they were named.
     pub constants: String,
+    /// What to set before a job starts.
+    pub launch: Recommendation,
     /// The answers, by collective and size.
     pub answers: Vec<Answer>,
 }

@@ -45,6 +45,7 @@ impl Report {
         let other = self.answers.iter().filter(|answer| !answer.is_own()).count();
         let calls = self.answers.len();
         writeln!(f, "Summary  {policy} differs from NCCL in {other} of {calls} calls", policy = self.policy)?;
+        writeln!(f, "         {}", self.launch.text())?;
         let worst = self.answers.iter().min_by(|a, b| a.speedup.total_cmp(&b.speedup));
         let best = self.answers.iter().max_by(|a, b| a.speedup.total_cmp(&b.speedup));
         let Some((worst, best)) = worst.zip(best).filter(|_| other > 0) else { return Ok(()) };

@@ -32,6 +32,7 @@ pub fn run(args: &EvalArgs, session: &Session) -> Result<Ending> {
         return proof::run(args, session);
     }
     let plan = Plan::new(args)?;
+    plan.workload.warnings().iter().for_each(|warning| session.output.note(format_args!("{warning}")));
     let files = Files::create(args)?;
     let report = plan.judge(session, session.seed)?;
     ensure!(

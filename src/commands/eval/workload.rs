@@ -23,8 +23,8 @@ pub enum Workload {
     Cells(Vec<Machine>),
     /// Jobs of these stages.
     Drawn(Vec<Arc<Stage>>),
-    /// This job, in a stage's weather.
-    Recorded(Box<Job>, Arc<Stage>),
+    /// This job, in a stage's weather, and what is wrong with its recording.
+    Recorded(Box<Job>, Arc<Stage>, Vec<String>),
 }
 
 impl Workload {
@@ -40,22 +40,28 @@ impl Workload {
         if is_recording(&args.workload) { replayed(args) } else { drawn(args) }
     }
 
+    /// What a user must know about it.
+    pub fn warnings(&self) -> &[String] {
+        if let Workload::Recorded(_, _, warnings) = self { warnings } else { &[] }
+    }
+
     /// An environment with such jobs; none for cells.
     pub fn env(&self, constants: &Arc<ConstantsFile>) -> Option<SimEnv> {
         match self {
             Workload::Cells(_) => None,
             Workload::Drawn(stages) => Some(SimEnv::mixed(stages.iter().cloned(), Arc::clone(constants))),
-            Workload::Recorded(job, stage) => {
+            Workload::Recorded(job, stage, _) => {
                 Some(SimEnv::of_job((**job).clone(), stage, Arc::clone(constants)))
             }
         }
     }
 }
 
-/// Whether a word is meant to be the file of a recorded job: curricula are words, or files ending in `.toml`.
+/// Whether a word is meant to be the file of a recorded job, or the folder of what its ranks recorded: curricula are
+/// words, or files ending in `.toml`.
 fn is_recording(word: &str) -> bool {
     let path = Path::new(word);
-    let names_file = path.is_file() || path.extension().is_some() || path.components().count() > 1;
+    let names_file = path.exists() || path.extension().is_some() || path.components().count() > 1;
     names_file && path.extension().is_none_or(|extension| extension != "toml")
 }
 
@@ -88,5 +94,7 @@ fn replayed(args: &EvalArgs) -> Result<Workload> {
     };
     let trace = Trace::read(Path::new(&args.workload))?;
     let stage = Arc::clone(&Curriculum::load(AROUND_TRACES)?.stages[0]);
-    Ok(Workload::Recorded(Box::new(Job::replay(&trace, cluster)?), stage))
+    let job = Box::new(Job::replay(&trace, cluster)?);
+    let warnings = trace.warnings.iter().map(ToString::to_string).collect();
+    Ok(Workload::Recorded(job, stage, warnings))
 }

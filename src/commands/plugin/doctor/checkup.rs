@@ -1,0 +1,221 @@
+//! What one rank finds out about itself.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+use dynamiccl_host::Answers;
+use serde::{Deserialize, Serialize};
+
+use super::super::library::{self, PREFIXES, as_nccl};
+use super::super::probe;
+use super::facts::{Facts, Finding, Hints, Level, UNKNOWN};
+use super::launcher::Place;
+use super::surroundings;
+use super::variables::{PLUGINS, Variables};
+use crate::args::DoctorArgs;
+use crate::commands::machine;
+
+/// What is left to NCCL.
+const OWN: &str = "own";
+
+/// What a rank finds out.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Checkup {
+    /// The rank.
+    pub rank: u32,
+    /// Its host.
+    pub host: String,
+    /// The library, as it was named.
+    pub library: String,
+    /// What NCCL finds in it.
+    pub interfaces: Vec<String>,
+    /// What all ranks must have alike.
+    pub facts: Facts,
+    /// What they should have alike.
+    pub hints: Hints,
+    /// What stands out.
+    pub findings: Vec<Finding>,
+}
+
+impl Checkup {
+    /// Looks around.
+    pub fn of(args: &DoctorArgs, place: &Place) -> Self {
+        let variables = Variables::here();
+        let mut findings = variables.findings();
+        let (names, tuner) = tuner(args, &variables, &mut findings);
+        let library = names.last().map(|name| machine::name(name)).unwrap_or_default();
+        let answers = ask(&names, "the tuner", Level::Fault, &mut findings);
+        other(PLUGINS[1], PREFIXES[1], Level::Warning, &variables, &mut findings);
+        let env = other(PLUGINS[2], PREFIXES[2], Level::Fault, &variables, &mut findings);
+        let nccl = surroundings::nccl(args.nccl.as_deref()).unwrap_or_else(|why| {
+            let level = if args.nccl.is_some() { Level::Warning } else { Level::Note };
+            findings.push(Finding::new(
+                level,
+                format!("NCCL's release is not known: {why}; name its library with --nccl"),
+            ));
+            UNKNOWN.to_owned()
+        });
+        let mut facts = Facts {
+            tuner,
+            nccl,
+            fixed: listed(&variables.fixed()),
+            ..Facts::of(answers.as_ref(), &mut findings)
+        };
+        (facts.threads, facts.buffer) = launch(env.as_ref(), &variables, &mut findings);
+        let hints =
+            Hints { gpus: listed(&surroundings::gpus()), nccl_variables: listed(&variables.others()) };
+        findings.sort_by_key(|finding| finding.level);
+        Checkup {
+            rank: place.rank,
+            host: surroundings::host(),
+            library,
+            interfaces: answers.map(|answers| answers.interfaces).unwrap_or_default(),
+            facts,
+            hints,
+            findings,
+        }
+    }
+}
+
+impl Facts {
+    /// What the library says of itself.
+    fn of(answers: Option<&Answers>, findings: &mut Vec<Finding>) -> Self {
+        let warnings = answers.map(|answers| answers.warnings.as_slice()).unwrap_or_default();
+        let refused = answers.is_some_and(|answers| answers.decisions.is_none());
+        let level = if refused { Level::Fault } else { Level::Warning };
+        findings.extend(
+            warnings
+                .iter()
+                .map(|text| Finding::new(level, text.strip_prefix("DynamICCL: ").unwrap_or(text).to_owned())),
+        );
+        let line = answers.and_then(|answers| answers.begins.as_deref()).unwrap_or_default();
+        let part = |from: &str, to: &[&str]| between(line, from, to).unwrap_or(UNKNOWN).to_owned();
+        let made = answers.and_then(|answers| answers.decisions.as_ref());
+        let digest =
+            made.map(|made| format!("{} ({} of {} calls changed)", made.digest, made.changed, made.asked));
+        Facts {
+            tuner: String::new(),
+            version: part("DynamICCL: ", &[", "]),
+            policy: part(", policy ", &[", context "]),
+            context: part(", context ", &[", mode "]),
+            mode: part(", mode ", &[", ", ": "]),
+            deterministic: if line.contains(", deterministic") { "1" } else { "0" }.to_owned(),
+            fixed: String::new(),
+            threads: OWN.to_owned(),
+            buffer: OWN.to_owned(),
+            decisions: digest.unwrap_or_else(|| "none".to_owned()),
+            nccl: UNKNOWN.to_owned(),
+        }
+    }
+}
+
+/// The text behind `from`, up to the first of the ends, or all of it.
+fn between<'a>(line: &'a str, from: &str, ends: &[&str]) -> Option<&'a str> {
+    let (_, rest) = line.split_once(from)?;
+    let end = ends.iter().filter_map(|end| rest.find(end)).min().unwrap_or(rest.len());
+    Some(&rest[..end])
+}
+
+/// The names under which NCCL would look for the tuner, and whether it would look at all.
+fn tuner(args: &DoctorArgs, variables: &Variables, findings: &mut Vec<Finding>) -> (Vec<PathBuf>, String) {
+    let set = variables.get(PLUGINS[0]).filter(|value| !value.eq_ignore_ascii_case("none"));
+    let usual = |findings: &mut Vec<Finding>| match library::find(args.library.as_deref()) {
+        Ok(file) => vec![file],
+        Err(error) => {
+            findings.push(Finding::new(Level::Fault, format!("{error:#}")));
+            Vec::new()
+        }
+    };
+    let names = match set {
+        Some(value) if args.library.is_none() => as_nccl(value, PREFIXES[0]),
+        _ => usual(findings),
+    };
+    if set.is_none() {
+        let file = names.last().map_or("LIBRARY".to_owned(), |name| machine::name(name));
+        let text =
+            format!("NCCL_TUNER_PLUGIN is not set: NCCL chooses by itself; export NCCL_TUNER_PLUGIN={file}");
+        findings.push(Finding::new(Level::Warning, text));
+    }
+    (names, if set.is_some() { "loaded" } else { "not loaded" }.to_owned())
+}
+
+/// The library that another variable of NCCL's names.
+fn other(
+    variable: &str,
+    prefix: &str,
+    level: Level,
+    variables: &Variables,
+    findings: &mut Vec<Finding>,
+) -> Option<Answers> {
+    let value = variables.get(variable).filter(|value| !value.eq_ignore_ascii_case("none"))?;
+    ask(&as_nccl(value, prefix), variable, level, findings)
+}
+
+/// Asks a library. NCCL goes on without one that it cannot open, and says so only in its INFO log.
+fn ask(names: &[PathBuf], whose: &str, level: Level, findings: &mut Vec<Finding>) -> Option<Answers> {
+    let last: &Path = names.last()?;
+    let asked: Result<Answers> = probe::ask(names);
+    let failed = |error| {
+        let name = machine::name(last);
+        findings.push(Finding::new(
+            level,
+            format!("{whose}, {name}: {error:#}; NCCL would go on without it, on this rank only"),
+        ));
+    };
+    asked.map_err(failed).ok()
+}
+
+/// Threads and buffer as NCCL gets them.
+fn launch(env: Option<&Answers>, variables: &Variables, findings: &mut Vec<Finding>) -> (String, String) {
+    let own = |name| variables.get(name).unwrap_or(OWN).to_owned();
+    let Some(answers) = env else { return (own("NCCL_NTHREADS"), own("NCCL_BUFFSIZE")) };
+    let Some(handed) = &answers.handed else {
+        let said = answers.env_warnings.iter().map(|text| text.strip_prefix("DynamICCL: ").unwrap_or(text));
+        for text in said {
+            // The tuner may have said the same.
+            if !findings.iter().any(|finding| finding.text == text) {
+                findings.push(Finding::new(Level::Fault, text.to_owned()));
+            }
+        }
+        return ("none".to_owned(), "none".to_owned());
+    };
+    let value = |given: &Option<String>| given.clone().unwrap_or_else(|| OWN.to_owned());
+    (value(&handed.threads), value(&handed.buffer))
+}
+
+fn listed(words: &[String]) -> String {
+    if words.is_empty() { "none".to_owned() } else { words.join(", ") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn facts(line: &str) -> Facts {
+        let answers = Answers {
+            interfaces: Vec::new(),
+            begins: Some(line.to_owned()),
+            decisions: None,
+            handed: None,
+            warnings: Vec::new(),
+            env_warnings: Vec::new(),
+        };
+        Facts::of(Some(&answers), &mut Vec::new())
+    }
+
+    #[test]
+    fn the_line_of_the_library_is_understood() {
+        let line = "DynamICCL: 0.1.0, tuner v6, 2 ranks on 1 nodes, communicator 0x0, policy tiny 00aa, context 00bb, \
+                    mode observe, deterministic, fixed by the user: NCCL_ALGO=Ring";
+        let facts = facts(line);
+        assert_eq!((facts.version.as_str(), facts.policy.as_str()), ("0.1.0", "tiny 00aa"));
+        assert_eq!((facts.context.as_str(), facts.mode.as_str()), ("00bb", "observe"));
+        assert_eq!(facts.deterministic, "1");
+    }
+
+    #[test]
+    fn off_has_no_policy() {
+        let facts = facts("DynamICCL: 0.1.0, tuner v6, 2 ranks on 1 nodes, mode off: NCCL chooses by itself");
+        assert_eq!((facts.mode.as_str(), facts.policy.as_str()), ("off", UNKNOWN));
+    }
+}

@@ -1,0 +1,187 @@
+//! The meeting of ranks over TCP: rank 0 listens, every other brings what it found and waits for the outcome.
+//!
+//! Everything is bounded: a rank that never comes, and one that comes and says nothing, cost the time that was given
+//! and no more. Whoever else comes by is sent away.
+
+use std::collections::BTreeMap;
+use std::io::{self, ErrorKind};
+use std::net::{TcpListener, TcpStream, ToSocketAddrs};
+use std::sync::mpsc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+
+use super::checkup::Checkup;
+use super::launcher::{Place, Rendezvous};
+use super::message::{self, Found, MARK, Outcome};
+use super::verdict::ranks_in_words;
+
+/// Between two tries of a rank whose rank 0 is not there yet, and two looks of rank 0.
+const PAUSE: Duration = Duration::from_millis(20);
+/// A try that gets no answer at all.
+const TRY: Duration = Duration::from_secs(2);
+/// Rank 0 may have begun later than we, and is as patient.
+const GRACE: Duration = Duration::from_secs(5);
+
+/// Rank 0's place, open.
+pub struct Meeting(TcpListener);
+
+/// Everybody came.
+pub struct Gathered {
+    /// What they found, by rank.
+    pub checkups: Vec<Checkup>,
+    waiting: Vec<TcpStream>,
+}
+
+/// Opens the meeting: for this machine alone where that is its name, else on all addresses. A host's own name often
+/// leads to an address on which nobody else reaches it.
+pub fn open(rendezvous: &Rendezvous) -> Result<Meeting> {
+    let Rendezvous { host, port } = rendezvous;
+    let listener = match host.as_str() {
+        "localhost" | "127.0.0.1" | "::1" => TcpListener::bind((host.as_str(), *port)),
+        // Both kinds of addresses, where the machine has both.
+        _ => TcpListener::bind(("::", *port)).or_else(|_| TcpListener::bind(("0.0.0.0", *port))),
+    };
+    let listener = listener.and_then(|listener| listener.set_nonblocking(true).map(|()| listener));
+    let listener = listener.with_context(|| {
+        format!("rank 0 cannot listen on {rendezvous}; give another port with --rendezvous HOST:PORT")
+    })?;
+    Ok(Meeting(listener))
+}
+
+impl Meeting {
+    /// Waits for all other ranks.
+    pub fn gather(self, place: &Place, own: Checkup, timeout: Duration) -> Result<Gathered> {
+        let until = Instant::now() + timeout;
+        let (found, arrivals) = mpsc::channel();
+        let mut came = BTreeMap::new();
+        let mut failure = None;
+        while came.len() + 1 < place.ranks as usize && failure.is_none() && Instant::now() < until {
+            while let Ok((stream, _)) = self.0.accept() {
+                let found = found.clone();
+                let patience = until.saturating_duration_since(Instant::now()).max(PAUSE);
+                // One that says nothing keeps nobody else waiting.
+                thread::spawn(move || {
+                    if let Ok(read) = listen(&stream, patience) {
+                        let _ = found.send((read, stream));
+                    }
+                });
+            }
+            match arrivals.recv_timeout(PAUSE) {
+                Ok((read, stream)) => failure = admit(place, read, stream, &mut came).err(),
+                Err(_) => continue,
+            }
+        }
+        let missing: Vec<u32> = (1..place.ranks).filter(|rank| !came.contains_key(rank)).collect();
+        let (mut checkups, waiting): (Vec<_>, Vec<_>) = came.into_values().unzip();
+        checkups.insert(0, own);
+        let gathered = Gathered { checkups, waiting };
+        let failure = failure.or_else(|| {
+            (!missing.is_empty()).then(|| {
+                anyhow::anyhow!(
+                    "{} did not come within {} s; start the doctor on all {} ranks, give more --timeout, or look at \
+                     one rank with --ranks 1",
+                    ranks_in_words(&missing),
+                    timeout.as_secs(),
+                    place.ranks
+                )
+            })
+        });
+        match failure {
+            None => Ok(gathered),
+            Some(error) => {
+                gathered.tell(&Outcome::Failed(format!("{error:#}")));
+                Err(error)
+            }
+        }
+    }
+}
+
+impl Gathered {
+    /// Tells everybody. One that has gone does not want to know.
+    pub fn tell(&self, outcome: &Outcome) {
+        for stream in &self.waiting {
+            let _ = message::send(stream, outcome);
+        }
+    }
+}
+
+fn listen(stream: &TcpStream, patience: Duration) -> io::Result<Found> {
+    stream.set_nonblocking(false)?;
+    stream.set_read_timeout(Some(patience))?;
+    stream.set_write_timeout(Some(TRY))?;
+    message::receive(stream)
+}
+
+type Came = BTreeMap<u32, (Checkup, TcpStream)>;
+
+/// Takes in what a rank brings.
+fn admit(place: &Place, read: Found, stream: TcpStream, came: &mut Came) -> Result<()> {
+    let Found { mark, ranks, checkup } = read;
+    let rank = checkup.rank;
+    let wrong = if mark != MARK {
+        Some(format!(
+            "rank {rank} speaks \"{mark}\" and rank 0 \"{MARK}\": install the same version everywhere"
+        ))
+    } else if ranks != place.ranks || rank == 0 || rank >= ranks {
+        Some(format!(
+            "rank {rank} believes in {ranks} ranks, rank 0 in {}: one launcher must start all",
+            place.ranks
+        ))
+    } else if came.contains_key(&rank) {
+        Some(format!("two processes are rank {rank}: one launcher must start all"))
+    } else {
+        None
+    };
+    if let Some(wrong) = wrong {
+        let _ = message::send(&stream, &Outcome::Failed(wrong.clone()));
+        bail!("{wrong}");
+    }
+    came.insert(rank, (checkup, stream));
+    Ok(())
+}
+
+/// Brings what this rank found to rank 0 and waits for the outcome.
+pub fn report(
+    rendezvous: &Rendezvous,
+    place: &Place,
+    checkup: &Checkup,
+    timeout: Duration,
+) -> Result<Outcome> {
+    let stream = connect(rendezvous, timeout)?;
+    let found = Found { mark: MARK.to_owned(), ranks: place.ranks, checkup: checkup.clone() };
+    stream.set_read_timeout(Some(timeout + GRACE))?;
+    let outcome = message::send(&stream, &found).and_then(|()| message::receive(&stream));
+    outcome.with_context(|| format!("rank 0 at {rendezvous} does not answer; look at what it says"))
+}
+
+fn connect(rendezvous: &Rendezvous, timeout: Duration) -> Result<TcpStream> {
+    let until = Instant::now() + timeout;
+    loop {
+        let failed = match attempt(rendezvous) {
+            Ok(stream) => return Ok(stream),
+            Err(error) => error,
+        };
+        if Instant::now() >= until {
+            let seconds = timeout.as_secs();
+            return Err(failed).with_context(|| {
+                format!(
+                    "rank 0 was not at {rendezvous} within {seconds} s; give --rendezvous or more --timeout"
+                )
+            });
+        }
+        thread::sleep(PAUSE);
+    }
+}
+
+fn attempt(rendezvous: &Rendezvous) -> io::Result<TcpStream> {
+    let mut last = ErrorKind::AddrNotAvailable.into();
+    for address in (rendezvous.host.as_str(), rendezvous.port).to_socket_addrs()? {
+        match TcpStream::connect_timeout(&address, TRY) {
+            Ok(stream) => return Ok(stream),
+            Err(error) => last = error,
+        }
+    }
+    Err(last)
+}

@@ -1,0 +1,230 @@
+//! Which rank this is, and where the others meet, by the variables of the launchers.
+
+use std::fmt;
+
+use anyhow::{Context, Result, bail, ensure};
+
+use crate::args::DoctorArgs;
+
+/// A launcher's name with its variables for the rank, all ranks, and the ranks of this node.
+struct Launcher {
+    name: &'static str,
+    rank: &'static str,
+    ranks: &'static [&'static str],
+    local: &'static str,
+}
+
+/// Those that start others first: torchrun may run under srun, mpirun within an allocation.
+const LAUNCHERS: [Launcher; 4] = [
+    Launcher { name: "torchrun", rank: "RANK", ranks: &["WORLD_SIZE"], local: "LOCAL_WORLD_SIZE" },
+    Launcher {
+        name: "mpirun",
+        rank: "OMPI_COMM_WORLD_RANK",
+        ranks: &["OMPI_COMM_WORLD_SIZE"],
+        local: "OMPI_COMM_WORLD_LOCAL_SIZE",
+    },
+    Launcher {
+        name: "srun",
+        rank: "SLURM_PROCID",
+        ranks: &["SLURM_STEP_NUM_TASKS", "SLURM_NTASKS"],
+        local: "SLURM_TASKS_PER_NODE",
+    },
+    Launcher { name: "mpiexec", rank: "PMI_RANK", ranks: &["PMI_SIZE"], local: "MPI_LOCALNRANKS" },
+];
+
+/// Where ranks meet if nobody says; torchrun's own port is its store's, so there it is the next.
+const PORT: u16 = 29_477;
+
+/// Which rank of how many.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    /// This rank.
+    pub rank: u32,
+    /// All of them.
+    pub ranks: u32,
+    /// Who says so.
+    pub launcher: Option<&'static str>,
+    /// Whether all are known to be on this node.
+    here: bool,
+}
+
+impl Place {
+    /// By the words, or by the variables of a launcher; alone without either.
+    pub fn find(args: &DoctorArgs, get: impl Fn(&str) -> Option<String>) -> Result<Self> {
+        if let Some(ranks) = args.ranks {
+            let (ranks, rank) = (ranks.get(), args.rank.unwrap_or(0));
+            ensure!(
+                args.rank.is_some() || ranks == 1,
+                "--ranks {ranks}: say with --rank which of them this is"
+            );
+            ensure!(rank < ranks, "--rank {rank}: ranks of {ranks} are 0 to {}", ranks - 1);
+            return Ok(Place { rank, ranks, launcher: None, here: false });
+        }
+        for launcher in &LAUNCHERS {
+            let number = |name: &'static str| get(name).map(|value| (name, value));
+            let Some(rank) = number(launcher.rank) else { continue };
+            let Some(ranks) = launcher.ranks.iter().find_map(|name| number(name)) else { continue };
+            let (rank, ranks) = (whole(rank)?, whole(ranks)?);
+            if rank >= ranks {
+                bail!(
+                    "{}={rank} with {ranks} ranks: ranks begin at 0; mend it, or give --rank and --ranks",
+                    launcher.rank
+                );
+            }
+            let here = get(launcher.local).is_some_and(|local| local.trim() == ranks.to_string());
+            return Ok(Place { rank, ranks, launcher: Some(launcher.name), here });
+        }
+        Ok(Place { rank: 0, ranks: 1, launcher: None, here: true })
+    }
+}
+
+fn whole((name, value): (&str, String)) -> Result<u32> {
+    let read = value.trim().parse().ok();
+    read.with_context(|| format!("{name}={value}: not a whole number; mend it, or give --rank and --ranks"))
+}
+
+/// Where rank 0 is reached.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rendezvous {
+    /// A name or an address.
+    pub host: String,
+    /// The port.
+    pub port: u16,
+}
+
+impl fmt::Display for Rendezvous {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.host, self.port)
+    }
+}
+
+impl Rendezvous {
+    /// By the words, or by what the launcher says.
+    pub fn find(args: &DoctorArgs, place: &Place, get: impl Fn(&str) -> Option<String>) -> Result<Self> {
+        let get = |name: &str| get(name).filter(|value| !value.trim().is_empty());
+        if let Some(word) = &args.rendezvous {
+            return Rendezvous::parse(word)
+                .with_context(|| format!("--rendezvous {word}: write it like node1:{PORT}"));
+        }
+        if let Some(host) = get("MASTER_ADDR") {
+            let port = match get("MASTER_PORT") {
+                Some(port) => next(&port).with_context(|| format!("MASTER_PORT={port}: no port"))?,
+                None => PORT,
+            };
+            return Ok(Rendezvous { host, port });
+        }
+        let host = if place.here { Some("127.0.0.1".to_owned()) } else { None };
+        let nodes = || get("SLURM_STEP_NODELIST").or_else(|| get("SLURM_JOB_NODELIST"));
+        let host =
+            host.or_else(|| nodes().filter(|_| place.launcher == Some("srun")).map(|list| first(&list)));
+        let host = host.with_context(|| {
+            format!("where rank 0 is, nobody says: give --rendezvous HOST:{PORT} with the host of rank 0")
+        })?;
+        Ok(Rendezvous { host, port: PORT })
+    }
+
+    fn parse(word: &str) -> Option<Self> {
+        let (host, port) = word.rsplit_once(':')?;
+        let host = host.trim_start_matches('[').trim_end_matches(']');
+        let port = port.parse().ok().filter(|port| *port > 0)?;
+        (!host.is_empty()).then(|| Rendezvous { host: host.to_owned(), port })
+    }
+}
+
+fn next(port: &str) -> Option<u16> {
+    let port: u16 = port.trim().parse().ok().filter(|port| *port > 0)?;
+    Some(port.checked_add(1).unwrap_or(port - 1))
+}
+
+/// The first node of Slurm's list: `gpu[03-07,09],login` begins with gpu03. Tasks begin there.
+fn first(list: &str) -> String {
+    let Some((name, rest)) = list.split_once('[').filter(|(name, _)| !name.contains(',')) else {
+        return list.split(',').next().unwrap_or_default().to_owned();
+    };
+    let number = rest.split([',', '-', ']']).next().unwrap_or_default();
+    let behind = rest.split_once(']').map_or("", |(_, behind)| behind.split(',').next().unwrap_or_default());
+    format!("{name}{number}{behind}")
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+    use crate::args::{Args, Command, PluginCommand};
+
+    fn args(words: &str) -> DoctorArgs {
+        let words = format!("dynamiccl plugin doctor {words}");
+        let Command::Plugin(plugin) = Args::try_parse_from(words.split_whitespace()).unwrap().command else {
+            panic!("not the plugin");
+        };
+        let PluginCommand::Doctor(args) = plugin.command else { panic!("not the doctor") };
+        args
+    }
+
+    type Set<'a> = &'a [(&'a str, &'a str)];
+
+    fn get(set: Set<'_>) -> impl Fn(&str) -> Option<String> + Copy {
+        move |name| set.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned())
+    }
+
+    fn meeting(words: &str, set: Set<'_>) -> Result<(u32, u32, String)> {
+        let place = Place::find(&args(words), get(set))?;
+        let rendezvous = Rendezvous::find(&args(words), &place, get(set))?;
+        Ok((place.rank, place.ranks, rendezvous.to_string()))
+    }
+
+    #[test]
+    fn every_launcher_is_understood() {
+        let torch = [("RANK", "3"), ("WORLD_SIZE", "16"), ("MASTER_ADDR", "n1"), ("MASTER_PORT", "29500")];
+        assert_eq!(meeting("", &torch).unwrap(), (3, 16, "n1:29501".to_owned()));
+        let mpi = [
+            ("OMPI_COMM_WORLD_RANK", "1"),
+            ("OMPI_COMM_WORLD_SIZE", "2"),
+            ("OMPI_COMM_WORLD_LOCAL_SIZE", "2"),
+        ];
+        assert_eq!(meeting("", &mpi).unwrap(), (1, 2, format!("127.0.0.1:{PORT}")));
+        let slurm = [("SLURM_PROCID", "9"), ("SLURM_NTASKS", "16"), ("SLURM_JOB_NODELIST", "gpu[03-04]")];
+        assert_eq!(meeting("", &slurm).unwrap(), (9, 16, format!("gpu03:{PORT}")));
+        let one = [("SLURM_PROCID", "1"), ("SLURM_STEP_NUM_TASKS", "2"), ("SLURM_TASKS_PER_NODE", "2")];
+        assert_eq!(meeting("", &one).unwrap(), (1, 2, format!("127.0.0.1:{PORT}")));
+        let pmi = [("PMI_RANK", "0"), ("PMI_SIZE", "4")];
+        assert_eq!(meeting("--rendezvous [::1]:7", &pmi).unwrap(), (0, 4, "::1:7".to_owned()));
+        let error = meeting("", &pmi).unwrap_err().to_string();
+        assert!(error.contains("--rendezvous HOST:29477"), "{error}");
+        assert_eq!(Place::find(&args(""), get(&[])).unwrap().ranks, 1);
+        // A batch script's own step has a rank and no ranks, or is told to look at itself.
+        assert_eq!(Place::find(&args("--ranks 1"), get(&slurm)).unwrap().ranks, 1);
+        assert_eq!(meeting("--rank 2 --ranks 4 --rendezvous h:5", &torch).unwrap(), (2, 4, "h:5".to_owned()));
+    }
+
+    #[test]
+    fn what_is_no_rank_is_refused() {
+        for (words, set, part) in [
+            ("", &[("RANK", "x"), ("WORLD_SIZE", "2")][..], "RANK=x"),
+            ("", &[("RANK", "2"), ("WORLD_SIZE", "2")], "RANK=2 with 2 ranks"),
+            ("--ranks 4", &[], "--rank"),
+            ("--ranks 4 --rank 4", &[], "--rank 4"),
+            ("--ranks 2 --rank 0 --rendezvous node1", &[], "--rendezvous node1"),
+            ("--ranks 2 --rank 0 --rendezvous node1:0", &[], "node1:0"),
+            ("--ranks 2 --rank 0", &[("MASTER_ADDR", "h"), ("MASTER_PORT", "99999")], "MASTER_PORT=99999"),
+        ] {
+            let error = format!("{:#}", meeting(words, set).unwrap_err());
+            assert!(error.contains(part), "{error}");
+        }
+    }
+
+    #[test]
+    fn the_first_node_of_a_list() {
+        for (list, node) in [
+            ("gpu[03-07,09],login", "gpu03"),
+            ("a,b", "a"),
+            ("n7", "n7"),
+            ("r[1-2]n", "r1n"),
+            ("a,b[1-2]", "a"),
+        ] {
+            assert_eq!(first(list), node);
+        }
+        assert_eq!((next("29500"), next("65535"), next("0")), (Some(29501), Some(65534), None));
+    }
+}

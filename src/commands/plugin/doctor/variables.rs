@@ -1,0 +1,190 @@
+//! The variables of a job: which are set, which are misspelt, and what they do to each other.
+
+use std::collections::BTreeMap;
+
+use dynamiccl_spec::Overrides;
+use dynamiccl_spec::words::nearest;
+
+use super::facts::{Finding, Level};
+
+/// Every variable that the library reads.
+pub const OURS: [&str; 12] = [
+    "DYNAMICCL_POLICY",
+    "DYNAMICCL_CONTEXT",
+    "DYNAMICCL_MODE",
+    "DYNAMICCL_DETERMINISTIC",
+    "DYNAMICCL_STRICT",
+    "DYNAMICCL_NTHREADS",
+    "DYNAMICCL_BUFFSIZE",
+    "DYNAMICCL_PROFILE",
+    "DYNAMICCL_PROFILE_MAX_MB",
+    "DYNAMICCL_PROFILE_KERNELS",
+    "DYNAMICCL_PROMETHEUS",
+    "DYNAMICCL_PROMETHEUS_SECONDS",
+];
+const PREFIX: &str = "DYNAMICCL_";
+/// NCCL's variables that name plugins.
+pub const PLUGINS: [&str; 3] = ["NCCL_TUNER_PLUGIN", "NCCL_PROFILER_PLUGIN", "NCCL_ENV_PLUGIN"];
+/// NCCL's variables that differ between ranks of healthy jobs, and change no decision.
+const RANKS_OWN: [&str; 7] = [
+    "NCCL_HOSTID",
+    "NCCL_DEBUG",
+    "NCCL_DEBUG_FILE",
+    "NCCL_DEBUG_SUBSYS",
+    "NCCL_TOPO_DUMP_FILE",
+    "NCCL_GRAPH_DUMP_FILE",
+    "NCCL_CONF_FILE",
+];
+
+/// The variables that matter, with their values.
+#[derive(Debug, Clone, Default)]
+pub struct Variables(BTreeMap<String, String>);
+
+impl Variables {
+    /// Of these, ours and NCCL's.
+    pub fn new(all: impl Iterator<Item = (String, String)>) -> Self {
+        let matters = |name: &str| name.starts_with(PREFIX) || name.starts_with("NCCL_");
+        Variables(all.filter(|(name, value)| matters(name) && !value.is_empty()).collect())
+    }
+
+    /// Those of this process. What is no text is shown as well as it can be.
+    pub fn here() -> Self {
+        let text = |word: std::ffi::OsString| word.to_string_lossy().into_owned();
+        Variables::new(std::env::vars_os().map(|(name, value)| (text(name), text(value))))
+    }
+
+    /// A value.
+    pub fn get(&self, name: &str) -> Option<&str> {
+        self.0.get(name).map(String::as_str)
+    }
+
+    /// What the user has fixed through NCCL's own variables, as `NAME=value`.
+    pub fn fixed(&self) -> Vec<String> {
+        let set = Overrides::VARIABLES.iter().filter_map(|name| Some((name, self.get(name)?)));
+        set.map(|(name, value)| format!("{name}={value}")).collect()
+    }
+
+    /// NCCL's other variables, which may change its tables.
+    pub fn others(&self) -> Vec<String> {
+        let known = |name: &str| {
+            Overrides::VARIABLES.contains(&name) || PLUGINS.contains(&name) || RANKS_OWN.contains(&name)
+        };
+        let others = self.0.iter().filter(|(name, _)| name.starts_with("NCCL_") && !known(name));
+        others.map(|(name, value)| format!("{name}={value}")).collect()
+    }
+
+    /// What stands out.
+    pub fn findings(&self) -> Vec<Finding> {
+        let mut findings: Vec<Finding> = self.0.keys().filter_map(|name| misspelt(name)).collect();
+        for variable in Overrides::VARIABLES {
+            let Some(value) = self.get(variable) else { continue };
+            findings.push(match Overrides::default().set(variable, value) {
+                Ok(()) => Finding::new(
+                    Level::Note,
+                    format!("{variable}={value} stands: the policy chooses among what it leaves"),
+                ),
+                Err(bad) => Finding::new(Level::Warning, format!("{bad}; NCCL will say what it makes of it")),
+            });
+        }
+        findings.extend(self.profiler());
+        findings.extend(self.launch());
+        findings
+    }
+
+    fn profiler(&self) -> Option<Finding> {
+        let records =
+            ["DYNAMICCL_PROFILE", "DYNAMICCL_PROMETHEUS"].into_iter().find(|name| self.get(name).is_some());
+        match (self.get(PLUGINS[1]), records) {
+            (Some(_), None) => Some(Finding::new(
+                Level::Note,
+                "NCCL_PROFILER_PLUGIN is set, but nothing is recorded: set DYNAMICCL_PROFILE to a folder"
+                    .to_owned(),
+            )),
+            (None, Some(records)) => Some(Finding::new(
+                Level::Warning,
+                format!("{records} is set, but nothing is recorded: set NCCL_PROFILER_PLUGIN to the library"),
+            )),
+            _ => None,
+        }
+    }
+
+    fn launch(&self) -> Option<Finding> {
+        let set =
+            ["DYNAMICCL_NTHREADS", "DYNAMICCL_BUFFSIZE"].into_iter().find(|name| self.get(name).is_some())?;
+        self.get(PLUGINS[2]).is_none().then(|| {
+            Finding::new(
+                Level::Warning,
+                format!("{set} is set, but NCCL is not told: set NCCL_ENV_PLUGIN to the library (NCCL 2.28.7 and newer)"),
+            )
+        })
+    }
+}
+
+fn misspelt(name: &str) -> Option<Finding> {
+    let rest = name.strip_prefix(PREFIX).filter(|_| !OURS.contains(&name))?;
+    // What all of them begin with makes nothing alike.
+    let near = nearest(rest, &OURS.map(|known| known.strip_prefix(PREFIX).unwrap_or(known)))
+        .map(|near| format!("; did you mean {PREFIX}{near}?"))
+        .unwrap_or_default();
+    Some(Finding::new(Level::Warning, format!("{name} is no variable of ours, and nobody reads it{near}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn variables(set: &[(&str, &str)]) -> Variables {
+        Variables::new(set.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())))
+    }
+
+    fn said(set: &[(&str, &str)]) -> Vec<String> {
+        variables(set)
+            .findings()
+            .into_iter()
+            .map(|finding| format!("{:?} {}", finding.level, finding.text))
+            .collect()
+    }
+
+    #[test]
+    fn a_misspelt_variable_is_answered_with_the_one_that_was_meant() {
+        let said = said(&[
+            ("DYNAMICCL_POLCY", "x"),
+            ("DYNAMICCL_XYZZY", "x"),
+            ("DYNAMICCL_MODE", "act"),
+            ("HOME", "/"),
+        ]);
+        assert_eq!(said.len(), 2);
+        assert!(
+            said[0].contains("DYNAMICCL_POLCY is no") && said[0].ends_with("did you mean DYNAMICCL_POLICY?")
+        );
+        assert!(said[1].ends_with("nobody reads it"), "{said:?}");
+    }
+
+    #[test]
+    fn what_the_user_has_fixed_is_said() {
+        let set = [("NCCL_ALGO", "Ring"), ("NCCL_NTHREADS", "many"), ("NCCL_PROTO", "")];
+        let said = said(&set);
+        assert!(said[0].starts_with("Note NCCL_ALGO=Ring stands"), "{said:?}");
+        assert!(said[1].starts_with("Warning NCCL_NTHREADS=many: not a whole number"), "{said:?}");
+        assert_eq!(variables(&set).fixed(), ["NCCL_ALGO=Ring", "NCCL_NTHREADS=many"]);
+    }
+
+    #[test]
+    fn what_differs_between_healthy_ranks_is_not_compared() {
+        let set =
+            [("NCCL_HOSTID", "3"), ("NCCL_IB_HCA", "mlx5"), ("NCCL_DEBUG", "INFO"), ("NCCL_ALGO", "Ring")];
+        assert_eq!(variables(&set).others(), ["NCCL_IB_HCA=mlx5"]);
+    }
+
+    #[test]
+    fn a_half_that_lacks_its_other_is_said() {
+        for (set, part) in [
+            (("DYNAMICCL_PROFILE", "/tmp/x"), "set NCCL_PROFILER_PLUGIN"),
+            (("NCCL_PROFILER_PLUGIN", "/x.so"), "set DYNAMICCL_PROFILE"),
+            (("DYNAMICCL_NTHREADS", "256"), "set NCCL_ENV_PLUGIN"),
+        ] {
+            assert!(said(&[set])[0].contains(part));
+        }
+        assert!(said(&[("DYNAMICCL_NTHREADS", "256"), ("NCCL_ENV_PLUGIN", "x")]).is_empty());
+    }
+}

@@ -1,0 +1,50 @@
+//! `plugin install`: the library where jobs find it, under every name that NCCL may look for.
+//!
+//! A job that has the old file open keeps it: a new file takes its name, and nothing is written into the old.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+use std::slice;
+
+use anyhow::{Context, Result};
+
+use super::exports::Exports;
+use super::library::{self, BUILT, PREFIXES, WORD};
+use super::probe;
+use crate::args::InstallArgs;
+use crate::atomic::OutFile;
+use crate::commands::machine;
+use crate::exit::Ending;
+use crate::session::Session;
+
+/// Copies it.
+pub fn run(args: &InstallArgs, session: &Session) -> Result<Ending> {
+    let source = library::find(args.library.as_deref())?;
+    probe::ask(slice::from_ref(&source)).with_context(|| machine::name(&source))?;
+    let cannot = || format!("--to {}", machine::name(&args.to));
+    fs::create_dir_all(&args.to).with_context(cannot)?;
+    let folder = args.to.canonicalize().with_context(cannot)?;
+    let target = folder.join(BUILT);
+    let mut copy = OutFile::create(&target)?;
+    let mut from = fs::File::open(&source).with_context(|| machine::name(&source))?;
+    io::copy(&mut from, &mut copy).with_context(|| format!("cannot write {}", machine::name(&target)))?;
+    copy.commit()?;
+    let mut installed = vec![machine::name(&target)];
+    for prefix in PREFIXES {
+        let name = folder.join(format!("{prefix}-{WORD}.so"));
+        link(&name).with_context(|| format!("cannot write {}", machine::name(&name)))?;
+        installed.push(machine::name(&name));
+    }
+    session.report("plugin install", &Exports::new(&target, Some(installed)))?;
+    Ok(Ending::Done)
+}
+
+/// Lets a name lead to the library beside it, at once or not at all. A link and not a copy: NCCL's interfaces then
+/// share one library, whichever names they were given.
+fn link(name: &Path) -> io::Result<()> {
+    let under_way = name.with_extension(format!("so.{}.tmp", std::process::id()));
+    symlink(BUILT, &under_way)?;
+    fs::rename(&under_way, name).inspect_err(|_| drop(fs::remove_file(&under_way)))
+}

@@ -1,0 +1,235 @@
+//! `plugin doctor` on several ranks: processes of this machine, with the variables of launchers.
+
+use std::io::Write;
+use std::net::{TcpListener, TcpStream};
+use std::process::{Child, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::plugin::{library, program};
+use crate::util::Dir;
+
+/// A job whose ranks may differ.
+struct Job {
+    dir: Dir,
+    library: String,
+    port: String,
+    ranks: u32,
+    timeout: u32,
+}
+
+type Set<'a> = &'a [(&'a str, &'a str)];
+
+impl Job {
+    fn new(ranks: u32) -> Self {
+        // Nobody else takes it in the moment between.
+        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port().to_string();
+        Job { dir: Dir::new(), library: library().display().to_string(), port, ranks, timeout: 30 }
+    }
+
+    /// Starts a rank as torchrun would.
+    fn start(&self, rank: u32, own: Set<'_>) -> Child {
+        let (number, all, timeout) = (rank.to_string(), self.ranks.to_string(), self.timeout);
+        let launched =
+            [("RANK", number.as_str()), ("WORLD_SIZE", &all), ("NCCL_TUNER_PLUGIN", &self.library)];
+        let words = format!("plugin doctor --json --timeout {timeout} --rendezvous 127.0.0.1:{}", self.port);
+        let mut command = program(&self.dir, &words, &[&launched, own].concat());
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+    }
+
+    /// Runs all ranks; the ones that are named have variables of their own.
+    fn run(&self, own: &[(u32, Set<'_>)]) -> Vec<Output> {
+        let of = |rank| own.iter().find(|(who, _)| *who == rank).map_or(&[][..], |(_, set)| *set);
+        let started: Vec<Child> = (0..self.ranks).rev().map(|rank| self.start(rank, of(rank))).collect();
+        started.into_iter().rev().map(|child| child.wait_with_output().unwrap()).collect()
+    }
+
+    /// Runs all ranks, which must end with the same code and say something on rank 0 only; gives its document.
+    fn verdict(&self, own: &[(u32, Set<'_>)]) -> (i32, Value) {
+        let ended = self.run(own);
+        let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
+        let code = ended[0].status.code().unwrap();
+        for other in &ended {
+            assert_eq!(other.status.code(), Some(code), "{}", text(&other.stderr));
+            assert_eq!(text(&other.stderr), "");
+        }
+        assert!(ended[1..].iter().all(|other| other.stdout.is_empty()));
+        (code, serde_json::from_slice(&ended[0].stdout).expect("a document"))
+    }
+}
+
+/// What ranks differ in, and who has something else than most.
+fn odd_ones(document: &Value) -> Vec<(String, Value)> {
+    let differences = document["differences"].as_array().unwrap().iter();
+    differences
+        .map(|difference| {
+            (difference["what"].as_str().unwrap().to_owned(), difference["values"][1]["ranks"].clone())
+        })
+        .collect()
+}
+
+#[test]
+fn ranks_that_are_alike_agree() {
+    for ranks in [2, 3] {
+        let (code, document) = Job::new(ranks).verdict(&[]);
+        assert_eq!((code, &document["agree"], &document["ranks"]), (0, &true.into(), &ranks.into()));
+        assert_eq!(document["launcher"], "torchrun");
+        assert_eq!(odd_ones(&document), []);
+    }
+}
+
+#[test]
+fn the_rank_with_another_policy_is_named() {
+    let job = Job::new(3);
+    job.dir.write_wild_policy("wild.safetensors");
+    let other = [("DYNAMICCL_POLICY", "wild.safetensors")];
+    let (code, document) = job.verdict(&[(1, &other)]);
+    assert_eq!((code, &document["agree"], &document["healthy"]), (1, &false.into(), &true.into()));
+    let one: Value = vec![1].into();
+    assert_eq!(odd_ones(&document), [("policy".to_owned(), one.clone()), ("decisions".to_owned(), one)]);
+}
+
+#[test]
+fn whatever_differs_is_named() {
+    let job = Job::new(2);
+    job.dir.write("a.toml", "[cluster]\ngpu = \"hopper\"\n");
+    job.dir.write("b.toml", "[cluster]\ngpu = \"ampere\"\n");
+    let a = [("DYNAMICCL_CONTEXT", "a.toml")];
+    for (zero, one, what) in [
+        (&a[..], &[("DYNAMICCL_CONTEXT", "b.toml")][..], "context"),
+        (&[], &[("DYNAMICCL_MODE", "observe")], "mode"),
+        (&[], &[("DYNAMICCL_DETERMINISTIC", "1")], "deterministic"),
+        (&[], &[("NCCL_ALGO", "Ring")], "fixed"),
+        (&[], &[("NCCL_TUNER_PLUGIN", "none")], "tuner"),
+        (&[("NCCL_BUFFSIZE", "4194304")], &[], "buffer"),
+    ] {
+        let (code, document) = job.verdict(&[(0, zero), (1, one)]);
+        assert_eq!(code, 1, "{what}: {document}");
+        let odd = odd_ones(&document);
+        assert!(odd.contains(&(what.to_owned(), vec![1].into())), "{what}: {odd:?}");
+    }
+}
+
+#[test]
+fn tables_that_may_differ_are_said_and_no_disagreement() {
+    let (code, document) = Job::new(2).verdict(&[(1, &[("NCCL_TOPO_FILE", "x.xml"), ("NCCL_HOSTID", "7")])]);
+    assert_eq!((code, &document["agree"]), (0, &true.into()));
+    assert_eq!(odd_ones(&document), [("nccl_variables".to_owned(), vec![1].into())]);
+    assert_eq!(document["differences"][0]["decides"], false);
+}
+
+#[test]
+fn a_rank_that_could_not_begin_is_named() {
+    let (code, document) = Job::new(3).verdict(&[(2, &[("DYNAMICCL_POLICY", "/nowhere")])]);
+    assert_eq!((code, &document["healthy"]), (1, &false.into()));
+    let fault = &document["findings"][0];
+    assert_eq!((&fault["level"], &fault["ranks"]), (&"fault".into(), &vec![2].into()));
+    assert!(fault["text"].as_str().unwrap().contains("/nowhere"));
+}
+
+#[test]
+fn a_rank_that_never_comes_costs_the_time_that_was_given() {
+    let job = Job { timeout: 2, ..Job::new(3) };
+    let began = Instant::now();
+    let [zero, one] = [0, 1].map(|rank| job.start(rank, &[])).map(|child| child.wait_with_output().unwrap());
+    assert!(began.elapsed() < Duration::from_secs(20), "{:?}", began.elapsed());
+    assert_eq!((zero.status.code(), one.status.code()), (Some(2), Some(2)));
+    let said = String::from_utf8(zero.stderr).unwrap();
+    assert!(said.starts_with("error: rank 2 did not come within 2 s; "), "{said}");
+    let said = String::from_utf8(one.stderr).unwrap();
+    assert!(said.starts_with("error: rank 0 says: rank 2 did not come"), "{said}");
+}
+
+#[test]
+fn a_rank_0_that_never_comes_costs_the_time_that_was_given() {
+    let job = Job { timeout: 1, ..Job::new(2) };
+    let one = job.start(1, &[]).wait_with_output().unwrap();
+    assert_eq!(one.status.code(), Some(2));
+    let said = String::from_utf8(one.stderr).unwrap();
+    assert!(
+        said.starts_with(&format!("error: rank 0 was not at 127.0.0.1:{} within 1 s", job.port)),
+        "{said}"
+    );
+}
+
+#[test]
+fn a_port_that_is_taken_is_said_at_once() {
+    let job = Job::new(2);
+    let _taken = TcpListener::bind(format!("127.0.0.1:{}", job.port)).unwrap();
+    let zero = job.start(0, &[]).wait_with_output().unwrap();
+    assert_eq!(zero.status.code(), Some(2));
+    let said = String::from_utf8(zero.stderr).unwrap();
+    assert!(said.contains(&format!("cannot listen on 127.0.0.1:{}", job.port)), "{said}");
+    assert!(said.contains("--rendezvous"), "{said}");
+}
+
+#[test]
+fn ranks_meet_by_the_name_of_the_host_too() {
+    let job = Job::new(2);
+    let port = job.port.parse::<u16>().unwrap() - 1;
+    let start = |rank: &str| {
+        let port = port.to_string();
+        let set = [("RANK", rank), ("WORLD_SIZE", "2"), ("MASTER_ADDR", "127.0.0.2"), ("MASTER_PORT", &port)];
+        let mut command = program(&job.dir, "plugin doctor -q --timeout 20", &set);
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+    };
+    let ended = ["0", "1"].map(start).map(|child| child.wait_with_output().unwrap());
+    assert_eq!(ended.map(|rank| rank.status.code()), [Some(0), Some(0)]);
+}
+
+#[test]
+fn strangers_are_sent_away() {
+    let job = Job { timeout: 20, ..Job::new(2) };
+    let zero = job.start(0, &[]);
+    let address = format!("127.0.0.1:{}", job.port);
+    let until = Instant::now() + Duration::from_secs(10);
+    let mut stranger = loop {
+        match TcpStream::connect(&address) {
+            Ok(stream) => break stream,
+            Err(error) if Instant::now() > until => panic!("rank 0 does not listen: {error}"),
+            Err(_) => std::thread::sleep(Duration::from_millis(10)),
+        }
+    };
+    stranger.write_all(b"GET / HTTP/1.1\r\n\r\n").unwrap();
+    // And one that says nothing at all.
+    let _silent = TcpStream::connect(&address).unwrap();
+    let one = job.start(1, &[]);
+    assert_eq!(one.wait_with_output().unwrap().status.code(), Some(0));
+    assert_eq!(zero.wait_with_output().unwrap().status.code(), Some(0));
+}
+
+#[test]
+fn ranks_of_different_jobs_are_told_apart() {
+    let job = Job { timeout: 10, ..Job::new(2) };
+    let other = Job { ranks: 4, port: job.port.clone(), ..Job::new(4) };
+    let zero = job.start(0, &[]);
+    let one = other.start(1, &[]).wait_with_output().unwrap();
+    let zero = zero.wait_with_output().unwrap();
+    assert_eq!((zero.status.code(), one.status.code()), (Some(2), Some(2)));
+    let said = String::from_utf8(zero.stderr).unwrap();
+    assert!(said.contains("rank 1 believes in 4 ranks, rank 0 in 2"), "{said}");
+}
+
+#[test]
+fn every_launcher_starts_it() {
+    let job = Job::new(2);
+    let rendezvous = format!("plugin doctor --rendezvous 127.0.0.1:{}", job.port);
+    for [rank, ranks] in [
+        ["OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"],
+        ["SLURM_PROCID", "SLURM_NTASKS"],
+        ["PMI_RANK", "PMI_SIZE"],
+    ] {
+        let start = |number| {
+            let mut command = program(&job.dir, &rendezvous, &[(rank, number), (ranks, "2")]);
+            command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+        };
+        let ended = ["0", "1"].map(start).map(|child| child.wait_with_output().unwrap());
+        let said = String::from_utf8(ended[0].stdout.clone()).unwrap();
+        assert!(said.ends_with("Summary  all 2 ranks would decide the same\n"), "{rank}: {said}");
+        assert_eq!(ended.map(|rank| rank.status.code()), [Some(0), Some(0)]);
+    }
+    let refused = program(&job.dir, "plugin doctor", &[("RANK", "x"), ("WORLD_SIZE", "2")]).output().unwrap();
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(String::from_utf8(refused.stderr).unwrap().starts_with("error: RANK=x: not a whole number"));
+}
