@@ -80,7 +80,7 @@ fn a_margin_is_chosen_by_what_it_would_cost() {
     let document = dir.run(&format!("export --policy wild.safetensors --out a.safetensors {words}")).json();
     let guard = &document["guard"];
     let margins = guard["margins"].as_array().unwrap();
-    assert_eq!((margins.len(), number(&guard["from"]) as f32), (10, 0.3));
+    assert_eq!((margins.len(), number(&guard["from"]) as f32), (12, 0.3));
     let figure = |name: &str| margins.iter().map(|tried| number(&tried[name])).collect::<Vec<_>>();
     let left = figure("fallback_share");
     assert!(figure("margin").is_sorted() && left.iter().any(|share| *share != left[0]), "{guard}");

@@ -25,9 +25,6 @@ pub fn start(
     for tensor in layout.tensors() {
         at_random(tensor, params.tensor_mut(tensor.name), rng);
     }
-    // Nothing follows from what is read yet.
-    let (expert, resource) = (layout.shape.expert, layout.shape.resource);
-    params.tensor_mut("resource.weight")[expert * resource..].fill(0.0);
     if table && table::fits(&layout.shape) {
         table::lay(params, contexts, histories);
     }

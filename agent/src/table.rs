@@ -188,9 +188,10 @@ fn look_up(params: &mut Params) {
     }
 }
 
-/// Lets a note of a pair count as a longer time of it.
+/// Lets a note of a pair count as a longer time of it, and as nothing else.
 fn believe(params: &mut Params, pairs: &[usize]) {
-    let expert = params.layout().shape.expert;
+    let Shape { expert, resource, .. } = params.layout().shape;
+    params.tensor_mut("resource.weight")[expert * resource..].fill(0.0);
     for (slot, pair) in pairs.iter().enumerate() {
         params.tensor_mut("pair.weight")[(expert + slot) * PAIRS + pair] = -1.0 / LOUD;
         params.tensor_mut("estimate.weight")[(expert + slot) * 2 * PAIRS + pair] = 1.0 / LOUD;

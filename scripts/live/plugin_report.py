@@ -196,7 +196,7 @@ def judge_check(job, policy, verdicts):
         ("tuner", r"TUNER/Plugin: Using DynamICCL \(v\d+\)"),
         ("profiler", r"PROFILER/Plugin: Loaded DynamICCL \(v\d+\)|Successfully loaded external profiler plugin .*"),
         # NCCL opens it before it has read NCCL_DEBUG, so its line may be lost; what it does is then the evidence.
-        ("env", r"ENV/Plugin: Using DynamICCL \(v\d+\)|Successfully loaded external env plugin .*|Max NThreads.* 256 .*"),
+        ("env", r"ENV/Plugin: Using DynamICCL \(v\d+\)|Successfully loaded external env plugin .*|Max NThreads \|\s+256 .*"),
     ]:
         line = re.search(pattern, log)
         if interface == "env" and not has_env(log):
@@ -205,7 +205,7 @@ def judge_check(job, policy, verdicts):
             verdicts.say(bool(line), f"{title} loaded by its {interface} interface", line.group(0) if line else "no line")
     if has_env(log):
         line = re.search(r"Max NThreads.*", log)
-        verdicts.say(bool(line and " 256" in line.group(0)), f"{title} threads handed over", line.group(0) if line else "no table")
+        verdicts.say(bool(line and re.search(r"NThreads \|\s+256 ", line.group(0))), f"{title} threads handed over", line.group(0) if line else "no table")
     begins = re.search(r"DynamICCL: (\d.*)", log)
     print(f"      {begins.group(1) if begins else 'no line of ours'}")
     calls, wrong = results[0]["calls"], [w for result in results for w in result["wrong"]]

@@ -62,7 +62,8 @@ mod tests {
         let logits = [0.0, f32::NEG_INFINITY, 2.0_f32.ln(), 5.0_f32.ln()];
         let mut counts = [0; 4];
         for _ in 0..80_000 {
-            let mut sampler = Sampler { random: &mut random, ln_probability: 0.0, exploratory: false };
+            let mut sampler =
+                Sampler { random: &mut random, greedy: false, ln_probability: 0.0, exploratory: false };
             let drawn = sampler.draw(&logits);
             counts[drawn] += 1;
             let expected = [0.125_f32, 0.0, 0.25, 0.625][drawn].ln();
@@ -77,7 +78,8 @@ mod tests {
     #[test]
     fn a_single_choice_is_no_choice() {
         let mut random = Random::new(7);
-        let mut sampler = Sampler { random: &mut random, ln_probability: 0.0, exploratory: false };
+        let mut sampler =
+            Sampler { random: &mut random, greedy: false, ln_probability: 0.0, exploratory: false };
         assert_eq!(sampler.draw(&[f32::NEG_INFINITY, -3.0]), 1);
         assert_eq!((sampler.ln_probability, sampler.exploratory, random.state()), (0.0, false, 7));
     }

@@ -78,6 +78,7 @@ pub struct SavedSeat<P> {
     greedy: bool,
     most: usize,
     expected: Vec<f32>,
+    tried: Tried,
     refresh: Option<u32>,
     unseen: u32,
 }
@@ -141,6 +142,7 @@ impl<E: Trainable> Seat<E> {
             greedy: self.greedy,
             most: self.most,
             expected: self.expected.0.to_vec(),
+            tried: self.tried.clone(),
             refresh: self.refresh,
             unseen: self.unseen,
         }
@@ -157,6 +159,7 @@ impl<E: Trainable> Seat<E> {
             seat.sum += seat.env.step(&action, &mut seat.seen)?.reward;
             seat.done.push(action);
         }
+        seat.tried = saved.tried.clone();
         seat.expected = Estimates(saved.expected.as_slice().try_into().unwrap_or_default());
         if saved.refresh.is_some() {
             seat.surprise.put(&seat.expected, &mut seat.seen.history);

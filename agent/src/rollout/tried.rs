@@ -4,16 +4,17 @@
 
 use dynamiccl_spec::features::JOB_WIDTH;
 use dynamiccl_spec::features::catalogue::slot;
+use serde::{Deserialize, Serialize};
 
 /// Tries of one job.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub(super) struct Tried {
     /// A kind of call, the pairs that decisions know to have been tried for it, and those that were tried since.
     kinds: Vec<(Kind, u32, u32)>,
 }
 
 /// A kind of call: collective and size.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 struct Kind([u32; 2]);
 
 impl Kind {

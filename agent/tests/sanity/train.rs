@@ -24,7 +24,7 @@ pub fn config() -> Config {
     Config {
         network: NetworkConfig {
             embedding: 24,
-            memory: 32,
+            memory: 88,
             expert: 24,
             resource: 16,
             critic: 32,

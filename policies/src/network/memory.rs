@@ -46,7 +46,9 @@ impl Network {
 
     /// Forgets everything since the job began.
     pub fn forget(&self, memory: &mut Memory) {
-        memory.clone_from(&self.initial);
+        memory.hidden.copy_from_slice(&self.initial.hidden);
+        memory.cell.copy_from_slice(&self.initial.cell);
+        self.hold(memory);
     }
 
     /// Numbers in what is remembered of one call: its embedding, then the history row after it.

@@ -23,6 +23,8 @@ fn spread(name: &str, dims: &[usize]) -> f64 {
         // Contexts are mostly zeros.
         "embed.weight" => 1.5,
         "gain.weight" | "estimate.weight" => 1.0 / inputs.sqrt(),
+        // What is read must not drown what is seen.
+        "address.weight" | "address.bias" => 0.5 / inputs.sqrt(),
         _ if name.starts_with("memory") => 1.0,
         _ if name.ends_with("bias") || name.starts_with("resource.pa") => 0.5,
         _ if dims.len() == 1 => 0.5,

@@ -57,7 +57,7 @@ fn case() -> (Said, Targets) {
         costs: settled(Head::Pair),
         old: column([ln(0.4), ln(0.5)]),
         advantages: column([1.0, -1.0]),
-        decided: column([0.5, 0.5]),
+        drawn: column([0.5, 0.5]),
         times: column([-0.5, 2.0]),
         timed: column([0.5, 0.5]),
         gains: column([0.0, 7.0]),

@@ -101,6 +101,7 @@ fn what_was_not_measured_teaches_nothing() {
     // Only the calls of the first sequence have been measured; losses are means over these.
     made.rollout.ln_times[20..].fill(f32::NAN);
     made.rollout.gains[20..].fill(f32::NAN);
+    made.rollout.truths.retain(|truth| truth.row < 20);
     for by in ["estimate", "gain"] {
         let of = |share: &Share| if by == "gain" { share.losses.gain } else { share.losses.estimate };
         let measured =
