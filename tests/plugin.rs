@@ -37,7 +37,8 @@ pub fn run(dir: &Dir, words: &str, variables: &[(&str, &str)]) -> Said {
 /// The built library.
 pub fn library() -> PathBuf {
     let folder = cargo_bin!("dynamiccl").parent().expect("a folder").to_owned();
-    let places = [folder.join("libnccl_tuner_dynamiccl.so"), folder.join("deps/libnccl_tuner_dynamiccl.so")];
+    // Tests build the second anew; the first is of the last `cargo build`.
+    let places = [folder.join("deps/libnccl_tuner_dynamiccl.so"), folder.join("libnccl_tuner_dynamiccl.so")];
     places.into_iter().find(|file| file.is_file()).expect("the library is built: cargo build --release")
 }
 
