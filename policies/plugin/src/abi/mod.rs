@@ -7,6 +7,7 @@
 pub mod constants;
 pub mod entry;
 pub mod guard;
+pub mod shared;
 pub mod v2;
 pub mod v3;
 pub mod v4;

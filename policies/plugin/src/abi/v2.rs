@@ -4,6 +4,7 @@
 use std::ffi::{c_int, c_void};
 
 use super::entry::{self, Init};
+use super::shared::{self, Cleanup};
 use super::{NAME, Name, NcclResult, assert_table};
 use crate::logger::RawLogger;
 
@@ -24,7 +25,7 @@ pub struct Table {
         *mut c_int,
         *mut c_int,
     ) -> NcclResult,
-    pub(super) destroy: unsafe extern "C" fn(*mut c_void) -> NcclResult,
+    pub(super) destroy: Cleanup,
 }
 assert_table!(Table: name init get_coll_info destroy);
 
@@ -33,7 +34,7 @@ assert_table!(Table: name init get_coll_info destroy);
 #[unsafe(no_mangle)]
 pub static ncclTunerPlugin_v2: Table = TABLE;
 
-pub(super) const TABLE: Table = Table { name: NAME, init, get_coll_info, destroy };
+pub(super) const TABLE: Table = Table { name: NAME, init, get_coll_info, destroy: shared::cleanup };
 
 unsafe extern "C" fn init(
     ranks: usize,
@@ -60,9 +61,4 @@ unsafe extern "C" fn get_coll_info(
 ) -> NcclResult {
     // SAFETY: as NCCL's header says.
     unsafe { entry::observe(context, collective) }
-}
-
-unsafe extern "C" fn destroy(context: *mut c_void) -> NcclResult {
-    // SAFETY: as NCCL's header says.
-    unsafe { entry::cleanup(context) }
 }

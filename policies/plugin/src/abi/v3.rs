@@ -3,6 +3,7 @@
 use std::ffi::{c_int, c_void};
 
 use super::entry::{self, CollInfo, Init};
+use super::shared::{self, Cleanup};
 use super::{NAME, Name, NcclResult, assert_table};
 use crate::logger::RawLogger;
 
@@ -22,7 +23,7 @@ pub struct Table {
         c_int,
         *mut c_int,
     ) -> NcclResult,
-    pub(super) destroy: unsafe extern "C" fn(*mut c_void) -> NcclResult,
+    pub(super) destroy: Cleanup,
 }
 assert_table!(Table: name init get_coll_info destroy);
 
@@ -31,7 +32,7 @@ assert_table!(Table: name init get_coll_info destroy);
 #[unsafe(no_mangle)]
 pub static ncclTunerPlugin_v3: Table = TABLE;
 
-pub(super) const TABLE: Table = Table { name: NAME, init, get_coll_info, destroy };
+pub(super) const TABLE: Table = Table { name: NAME, init, get_coll_info, destroy: shared::cleanup };
 
 unsafe extern "C" fn init(
     ranks: usize,
@@ -58,9 +59,4 @@ unsafe extern "C" fn get_coll_info(
     let given = CollInfo { context, collective, bytes, pipelined, table, algorithms, protocols, channels };
     // SAFETY: as NCCL's header says.
     unsafe { entry::coll_info(&given) }
-}
-
-unsafe extern "C" fn destroy(context: *mut c_void) -> NcclResult {
-    // SAFETY: as NCCL's header says.
-    unsafe { entry::cleanup(context) }
 }

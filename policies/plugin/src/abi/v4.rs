@@ -1,9 +1,10 @@
 //! Version 4: as version 3, and whether buffers are registered, which differs between ranks and is not
 //! looked at.
 
-use std::ffi::{c_int, c_void};
+use std::ffi::c_void;
 
-use super::entry::{self, CollInfo, Init};
+use super::entry::{self, Init};
+use super::shared::{self, Cleanup, GetCollInfo};
 use super::{NAME, Name, NcclResult, assert_table};
 use crate::logger::RawLogger;
 
@@ -13,18 +14,8 @@ use crate::logger::RawLogger;
 pub struct Table {
     name: Name,
     pub(super) init: unsafe extern "C" fn(usize, usize, Option<RawLogger>, *mut *mut c_void) -> NcclResult,
-    pub(super) get_coll_info: unsafe extern "C" fn(
-        *mut c_void,
-        c_int,
-        usize,
-        c_int,
-        *mut *mut f32,
-        c_int,
-        c_int,
-        c_int,
-        *mut c_int,
-    ) -> NcclResult,
-    pub(super) destroy: unsafe extern "C" fn(*mut c_void) -> NcclResult,
+    pub(super) get_coll_info: GetCollInfo,
+    pub(super) destroy: Cleanup,
 }
 assert_table!(Table: name init get_coll_info destroy);
 
@@ -33,7 +24,8 @@ assert_table!(Table: name init get_coll_info destroy);
 #[unsafe(no_mangle)]
 pub static ncclTunerPlugin_v4: Table = TABLE;
 
-pub(super) const TABLE: Table = Table { name: NAME, init, get_coll_info, destroy };
+pub(super) const TABLE: Table =
+    Table { name: NAME, init, get_coll_info: shared::get_coll_info, destroy: shared::cleanup };
 
 unsafe extern "C" fn init(
     ranks: usize,
@@ -44,26 +36,4 @@ unsafe extern "C" fn init(
     let domains = std::ptr::null();
     // SAFETY: as NCCL's header says.
     unsafe { entry::init(&Init { interface: 4, context, ranks, nodes, logger, id: None, domains }) }
-}
-
-#[allow(clippy::too_many_arguments)] // NCCL's.
-unsafe extern "C" fn get_coll_info(
-    context: *mut c_void,
-    collective: c_int,
-    bytes: usize,
-    pipelined: c_int,
-    table: *mut *mut f32,
-    algorithms: c_int,
-    protocols: c_int,
-    _registered: c_int,
-    channels: *mut c_int,
-) -> NcclResult {
-    let given = CollInfo { context, collective, bytes, pipelined, table, algorithms, protocols, channels };
-    // SAFETY: as NCCL's header says.
-    unsafe { entry::coll_info(&given) }
-}
-
-unsafe extern "C" fn destroy(context: *mut c_void) -> NcclResult {
-    // SAFETY: as NCCL's header says.
-    unsafe { entry::cleanup(context) }
 }
