@@ -1,0 +1,30 @@
+//! Photonic rails: jobs whose servers are joined by optical circuits that change while the job runs.
+//!
+//! After "Photonic Rails in ML Datacenters" (arXiv 2507.08119): circuits serve data or pipeline parallelism at
+//! a time, a control plane changes them between calls, and the question is when, and which calls had better take
+//! another way. Nothing here knows NCCL's knobs, a network that learns, or a command line.
+
+pub mod bom;
+mod control;
+mod error;
+mod fabric;
+pub mod graph;
+mod job;
+mod port;
+mod profile;
+mod run;
+mod technology;
+mod timing;
+mod weather;
+mod weave;
+
+pub use control::{Controller, Decision, Past, Request};
+pub use error::RailsError;
+pub use fabric::{Fabric, Link, Route};
+pub use job::{Job, paper_recipe, ring_only};
+pub use port::{Port, Ran, Serves};
+pub use profile::{Profile, Profiled};
+pub use run::{Ended, Event, Outcome, Run};
+pub use technology::{SCALE_UPS, TECHNOLOGIES, Technology};
+pub use timing::{Jitter, Timing};
+pub use weather::Weather;

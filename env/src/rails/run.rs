@@ -1,0 +1,392 @@
+//! A job that runs, request by request: the control plane between whoever decides and the ports.
+//!
+//! Requests whose ports serve their axis alone run as they are; about all others the controller is asked. What
+//! the profile holds can be provisioned, what it does not hold is answered when it comes. Everything keeps
+//! the profiled order, first come, first served.
+
+use std::sync::Arc;
+
+use dynamiccl_spec::Collective;
+
+use super::control::{Decision, Past, Request};
+use super::fabric::Route;
+use super::graph::{Axis, Call, Work};
+use super::job::Job;
+use super::port::{Ran, Serves, State};
+use super::weather::Weather;
+use crate::workload::Phase;
+
+/// Bytes of a call that the profile does not hold: somebody's statistics.
+const SURPRISE_BYTES: u64 = 4096;
+/// How much of the mean a new window is.
+const RECENT: f64 = 0.25;
+
+/// A call as it ran, for whoever looks over the control plane's shoulder.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Event {
+    /// The piece of work; none for a call that the profile does not hold.
+    pub op: Option<u32>,
+    /// The stages that took part.
+    pub stages: Box<[u8]>,
+    /// The circuits that it needs.
+    pub axis: Axis,
+    /// Who carried it.
+    pub route: Route,
+    /// When.
+    pub ran: Ran,
+}
+
+/// A running job.
+#[derive(Debug, Clone)]
+pub struct Run {
+    job: Job,
+    state: State,
+    /// Room to look ahead in.
+    ahead: State,
+    weather: Weather,
+    /// Position in the profiled order.
+    at: usize,
+    decided: Vec<Option<Decision>>,
+    /// Whether the call before the request at this position has been answered.
+    surprise: Surprise,
+    asked: Option<Asked>,
+    /// When the iteration would end if nothing delayed it from now on.
+    expected_end: f64,
+    began: f64,
+    past: Past,
+    seen: Vec<[f64; 2]>,
+    surprises: (u32, u32),
+    /// Changes of ports in this iteration.
+    changes: u32,
+    log: Option<Vec<Event>>,
+}
+
+/// How far a call that the profile does not hold has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Surprise {
+    None,
+    /// The request behind it has been decided, if it had to be.
+    Expected,
+    Done,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Asked {
+    Request(usize),
+    Surprise(usize),
+}
+
+/// What a decision led to.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Outcome {
+    /// By which share of the profiled iteration it delayed the end of this one.
+    pub stall: f64,
+    /// Stages whose ports changed.
+    pub changed: u32,
+}
+
+/// An iteration that is over.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Ended {
+    /// µs that it took.
+    pub length_us: f64,
+    /// Stages' ports that changed.
+    pub changes: u32,
+}
+
+impl Run {
+    /// A job before its first iteration.
+    pub fn new(job: &Job, weather: Weather) -> Run {
+        let state = State::new(&job.graph);
+        let requests = job.profile.requests.len();
+        let mut run = Run {
+            job: job.clone(),
+            ahead: state.clone(),
+            state,
+            weather,
+            at: 0,
+            decided: vec![None; requests],
+            surprise: Surprise::None,
+            asked: None,
+            expected_end: 0.0,
+            began: 0.0,
+            past: Past::default(),
+            seen: vec![[1.0, 0.0]; requests],
+            surprises: (0, 0),
+            changes: 0,
+            log: None,
+        };
+        run.expected_end = run.look_ahead();
+        run
+    }
+
+    /// The same job with a record of all its calls.
+    pub fn recorded(self) -> Run {
+        Run { log: Some(Vec::new()), ..self }
+    }
+
+    /// The calls so far, where they are recorded.
+    pub fn events(&self) -> &[Event] {
+        self.log.as_deref().unwrap_or_default()
+    }
+
+    /// What came of the request before.
+    pub fn past(&self) -> &Past {
+        &self.past
+    }
+
+    /// Goes on until somebody has to decide; nothing at the end of the iteration.
+    pub fn next(&mut self) -> Option<Request> {
+        while self.asked.is_none() {
+            let &op = self.job.profile.order.get(self.at)?;
+            let op = op as usize;
+            let Some(number) = self.job.profile.request_of[op].map(|request| request as usize) else {
+                self.state.compute(&self.job.graph, op, self.weather.compute[op]);
+                self.at += 1;
+                continue;
+            };
+            let begins = self.job.profile.requests[number].ops[0] as usize == op;
+            if begins && self.must_ask(number) {
+                self.asked = Some(Asked::Request(number));
+            } else if begins && self.comes_unexpected(number) {
+                self.asked = Some(Asked::Surprise(number));
+            } else {
+                self.carry(op, number);
+                self.at += 1;
+            }
+        }
+        self.asked.map(|asked| self.request(asked))
+    }
+
+    /// Decides what [`Run::next`] has asked; whatever the answer, what cannot be provisioned is not.
+    pub fn answer(&mut self, decision: Decision) -> Outcome {
+        let before = self.changes;
+        let asked = self.asked.take();
+        let surprise = matches!(asked, Some(Asked::Surprise(_)));
+        match asked {
+            Some(Asked::Request(number)) => {
+                self.decided[number] = Some(decision);
+                // What is behind a call that nobody expects runs after it; all else runs now.
+                if !self.weather.surprises[number] {
+                    self.carry(self.job.profile.order[self.at] as usize, number);
+                    self.at += 1;
+                }
+            }
+            Some(Asked::Surprise(number)) => {
+                self.interject(number, Decision { provision: false, ..decision });
+            }
+            None => {}
+        }
+        let end = self.look_ahead();
+        let stall = (end - self.expected_end) / self.job.profile.length_us;
+        self.expected_end = end;
+        let changed = self.changes - before;
+        self.past = Past { decision: Some(decision), stall, changed, surprise };
+        Outcome { stall, changed }
+    }
+
+    /// Ends the iteration and begins the next, which has this weather.
+    pub fn turn(&mut self, weather: Weather) -> Ended {
+        let end = self.state.turn(&self.job.graph);
+        let ended = Ended { length_us: end - self.began, changes: self.changes };
+        self.surprises.0 += self.weather.surprises.iter().filter(|&&comes| comes).count() as u32;
+        self.surprises.1 += self.job.graph.stages as u32;
+        (self.began, self.at, self.changes) = (end, 0, 0);
+        self.weather = weather;
+        self.decided.fill(None);
+        self.expected_end = self.look_ahead();
+        ended
+    }
+
+    /// Whether the controller is asked about a request that begins.
+    fn must_ask(&mut self, number: usize) -> bool {
+        if self.decided[number].is_some() {
+            return false;
+        }
+        let call = first_call(&self.job, number);
+        let alone = |&stage: &u8| self.state.ports[usize::from(stage)].serves == Serves::One(call.axis);
+        if call.stages.iter().all(alone) {
+            // What fits can be expected without asking.
+            self.decided[number] = Some(Decision::RULE);
+            return false;
+        }
+        true
+    }
+
+    /// Lets what the profile does not hold come before the request that begins; whether it must be decided.
+    fn comes_unexpected(&mut self, number: usize) -> bool {
+        if !self.weather.surprises[number] || self.surprise == Surprise::Done {
+            self.surprise = Surprise::None;
+            return false;
+        }
+        let (axis, stage) = (first_call(&self.job, number).axis, first_call(&self.job, number).stages[0]);
+        let decision = self.decided[number].unwrap_or(Decision::RULE);
+        if self.surprise == Surprise::None {
+            self.surprise = Surprise::Expected;
+            let provisions = decision.provision && decision.route != Route::Host;
+            let delay = self.job.fabric.delay_us;
+            if provisions && self.state.expect(stage, axis, decision.route, delay) {
+                self.changes += 1;
+            }
+        }
+        let port = self.state.ports[usize::from(stage)];
+        if port.serves == Serves::One(Axis::Data) {
+            self.interject(number, Decision::DEMAND);
+            return false;
+        }
+        true
+    }
+
+    /// Runs the call that the profile does not hold before a request, which waits for it.
+    fn interject(&mut self, number: usize, decision: Decision) {
+        self.surprise = Surprise::Done;
+        let op = self.job.profile.requests[number].ops[0] as usize;
+        let call = surprise_call(&self.job, number);
+        let issued = self.state.issued(&self.job.graph, op);
+        let ran = self.state.call(&call, issued, &self.job.fabric, decision);
+        self.changes += ran.changed;
+        note(&mut self.log, None, &call, decision.route, ran);
+        // Where it has taken the ports away, what comes next is a new question.
+        let next = first_call(&self.job, number);
+        let route = self.decided[number].map_or(Route::Optical, |decided| decided.route);
+        let fits = |&stage: &u8| self.state.ports[usize::from(stage)].serves.fits(next.axis, route);
+        if !next.stages.iter().all(fits) {
+            self.decided[number] = None;
+        }
+    }
+
+    /// Runs a call of a request as decided.
+    fn carry(&mut self, op: usize, number: usize) {
+        let decision = self.decided[number].unwrap_or(Decision::RULE);
+        let graph = Arc::clone(&self.job.graph);
+        let Work::Call(call) = &graph.ops[op].work else { return };
+        let issued = self.state.issued(&graph, op);
+        let begins = self.job.profile.requests[number].ops[0] as usize == op;
+        // A call that came before it has ended first: they are of one program.
+        let issued = if begins && self.weather.surprises[number] {
+            issued.max(self.state.lines[data_line(&self.job, number)])
+        } else {
+            issued
+        };
+        if begins {
+            self.learn(number, issued);
+        }
+        let ran = self.state.call(call, issued, &self.job.fabric, decision);
+        self.changes += ran.changed;
+        self.state.moments[graph.end_of(op)] = ran.end;
+        note(&mut self.log, Some(op as u32), call, decision.route, ran);
+        if begins {
+            self.surprise = Surprise::None;
+        }
+    }
+
+    /// Remembers how long the window before a request was this time.
+    fn learn(&mut self, number: usize, issued: f64) {
+        let call = first_call(&self.job, number);
+        let idle = call.stages.iter().map(|&stage| self.state.ports[usize::from(stage)].busy_until);
+        let window = (issued - idle.fold(0.0, f64::max)).max(0.0);
+        let ratio = (window / self.job.profile.requests[number].window_us.max(1.0)).min(4.0);
+        let [mean, deviation] = &mut self.seen[number];
+        *deviation += RECENT * ((ratio - *mean).abs() - *deviation);
+        *mean += RECENT * (ratio - *mean);
+    }
+
+    /// When the iteration ends if nothing delays it from here on.
+    fn look_ahead(&mut self) -> f64 {
+        let (job, free) = (&self.job, self.job.fabric.with_delay(0.0));
+        self.ahead.clone_from(&self.state);
+        for (position, &op) in job.profile.order.iter().enumerate().skip(self.at) {
+            let op = op as usize;
+            let Work::Call(call) = &job.graph.ops[op].work else {
+                self.ahead.compute(&job.graph, op, self.weather.compute[op]);
+                continue;
+            };
+            let mut issued = self.ahead.issued(&job.graph, op);
+            let number = job.profile.request_of[op].unwrap_or_default() as usize;
+            let begins = job.profile.requests[number].ops[0] as usize == op;
+            if begins && self.weather.surprises[number] {
+                let done = position == self.at && self.surprise == Surprise::Done;
+                if !done {
+                    self.ahead.call(&surprise_call(job, number), issued, &free, Decision::RULE);
+                }
+                issued = issued.max(self.ahead.lines[data_line(job, number)]);
+            }
+            let end = self.ahead.call(call, issued, &free, Decision::RULE).end;
+            self.ahead.moments[job.graph.end_of(op)] = end;
+        }
+        let ends = job.graph.done.iter().map(|&done| self.ahead.moments[done as usize]);
+        ends.fold(0.0, f64::max)
+    }
+
+    /// What the controller is told.
+    fn request(&self, asked: Asked) -> Request {
+        let (number, surprise) = match asked {
+            Asked::Request(number) => (number, false),
+            Asked::Surprise(number) => (number, true),
+        };
+        let job = &self.job;
+        let profiled = &job.profile.requests[number];
+        let first = first_call(job, number);
+        let unexpected = surprise_call(job, number);
+        let call = if surprise { &unexpected } else { first };
+        let micros = |route| {
+            let of = |&op: &u32| job.graph.call(op as usize).map_or(0.0, |call| job.fabric.micros(call, route));
+            if surprise { job.fabric.micros(call, route) } else { profiled.ops.iter().map(of).sum() }
+        };
+        let serving = |serves: Serves| {
+            let ports = call.stages.iter().map(|&stage| self.state.ports[usize::from(stage)].serves);
+            ports.filter(|&now| now == serves).count() as f64 / call.stages.len() as f64
+        };
+        Request {
+            number,
+            surprise,
+            axis: call.axis,
+            collective: call.collective,
+            phase: if surprise { Phase::Steady } else { call.phase },
+            bytes: if surprise { call.bytes } else { profiled.bytes },
+            calls: if surprise { 1 } else { profiled.ops.len() as u32 },
+            depth: f64::from(call.stages[0]) / job.graph.stages as f64,
+            stages: job.graph.stages as u32,
+            micro_batches: job.recipe.micro_batches,
+            delay_us: job.fabric.delay_us,
+            micros: Route::ALL.map(micros),
+            ports: [Serves::One(Axis::Data), Serves::One(Axis::Pipeline), Serves::Both].map(serving),
+            window_us: if surprise { 0.0 } else { profiled.window_us },
+            window_seen: if surprise { [0.0, 0.0] } else { self.seen[number] },
+            slack_us: if surprise { 0.0 } else { profiled.slack_us },
+            same_next: if surprise { f64::from(u8::from(first.axis == call.axis)) } else { profiled.same_next },
+            next_window_us: if surprise { 0.0 } else { profiled.next_window_us },
+            run: if surprise { 1 } else { profiled.run },
+            iteration_us: job.profile.length_us,
+            surprises: f64::from(self.surprises.0) / f64::from(self.surprises.1.max(1)),
+        }
+    }
+}
+
+fn first_call(job: &Job, number: usize) -> &Call {
+    job.graph.call(job.profile.requests[number].ops[0] as usize).expect("requests are of calls")
+}
+
+/// The line of calls that the profile does not hold: one beyond those of the graph for each stage.
+fn data_line(job: &Job, number: usize) -> usize {
+    job.graph.lines as usize + usize::from(first_call(job, number).stages[0])
+}
+
+/// The call that comes unexpected before a request, among the replicas of its first stage.
+fn surprise_call(job: &Job, number: usize) -> Call {
+    Call {
+        axis: Axis::Data,
+        stages: [first_call(job, number).stages[0]].into(),
+        collective: Collective::AllReduce,
+        bytes: SURPRISE_BYTES,
+        size: job.recipe.layout.dp,
+        line: data_line(job, number) as u32,
+        phase: Phase::Steady,
+    }
+}
+
+fn note(log: &mut Option<Vec<Event>>, op: Option<u32>, call: &Call, route: Route, ran: Ran) {
+    if let Some(log) = log {
+        log.push(Event { op, stages: call.stages.clone(), axis: call.axis, route, ran });
+    }
+}
