@@ -84,8 +84,9 @@ pub struct Request {
 pub struct Past {
     /// What was done; none before the first.
     pub decision: Option<Decision>,
-    /// Share of the iteration by which it delayed the iteration's end.
-    pub stall: f64,
+    /// How much longer than over circuits that were there it took to end, as a share of the iteration: what the
+    /// control plane itself can measure.
+    pub waited: f64,
     /// Stages whose ports changed.
     pub changed: u32,
     /// Whether it was one that the profile did not hold.

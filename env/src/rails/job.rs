@@ -35,6 +35,16 @@ pub struct Job {
 impl Job {
     /// A job.
     pub fn new(recipe: Recipe, timing: Timing, fabric: Fabric) -> Result<Job, RailsError> {
+        Job::build(recipe, timing, fabric, false)
+    }
+
+    /// The same job in a framework that gathers a stage's parameters when the iteration begins, not when its first
+    /// activations arrive: advice for the framework, because no control plane and no tuner can do so.
+    pub fn hoisted(&self) -> Result<Job, RailsError> {
+        Job::build((*self.recipe).clone(), self.timing, self.fabric, true)
+    }
+
+    fn build(recipe: Recipe, timing: Timing, fabric: Fabric, hoist: bool) -> Result<Job, RailsError> {
         timing.check()?;
         fabric.check()?;
         two_axes(&recipe.layout)?;
@@ -42,7 +52,7 @@ impl Job {
         let stages = 0..recipe.layout.pp as u8;
         let programs: Result<Vec<Program>, _> =
             stages.map(|stage| iteration(&recipe, stage, true, timing.flops_per_us)).collect();
-        let graph = weave(&programs?, &recipe.layout, &timing, &fabric.scale_up);
+        let graph = weave(&programs?, &recipe.layout, &timing, &fabric.scale_up, hoist);
         let profile = Profile::of(&graph, &fabric);
         Ok(Job {
             recipe: Arc::new(recipe),

@@ -126,9 +126,7 @@ fn around(graph: &Graph, times: &Times, requests: &mut [Profiled], length: f64) 
     let of = |request: &Profiled| graph.call(request.ops[0] as usize).expect("requests are of calls").clone();
     let calls: Vec<_> = requests.iter().map(of).collect();
     let begin = |request: &Profiled| times.start[request.ops[0] as usize];
-    let end = |request: &Profiled| {
-        request.ops.iter().map(|&op| times.end[op as usize]).fold(0.0, f64::max)
-    };
+    let end = |request: &Profiled| request.ops.iter().map(|&op| times.end[op as usize]).fold(0.0, f64::max);
     let mut windows = vec![f64::INFINITY; requests.len()];
     let mut nexts = vec![(0.0, f64::INFINITY); requests.len()];
     for stage in 0..graph.stages as u8 {

@@ -54,11 +54,15 @@ pub struct Run {
     expected_end: f64,
     began: f64,
     past: Past,
+    /// µs that the last call took longer than over circuits that were there.
+    waited: f64,
     seen: Vec<[f64; 2]>,
     surprises: (u32, u32),
     /// Changes of ports in this iteration.
     changes: u32,
     log: Option<Vec<Event>>,
+    /// Whether what a decision delays is worked out.
+    watched: bool,
 }
 
 /// How far a call that the profile does not hold has come.
@@ -111,10 +115,12 @@ impl Run {
             expected_end: 0.0,
             began: 0.0,
             past: Past::default(),
+            waited: 0.0,
             seen: vec![[1.0, 0.0]; requests],
             surprises: (0, 0),
             changes: 0,
             log: None,
+            watched: true,
         };
         run.expected_end = run.look_ahead();
         run
@@ -125,9 +131,24 @@ impl Run {
         Run { log: Some(Vec::new()), ..self }
     }
 
+    /// The same job for somebody who does not ask what a decision has delayed, which is much of the work.
+    pub fn unwatched(self) -> Run {
+        Run { watched: false, ..self }
+    }
+
     /// The calls so far, where they are recorded.
     pub fn events(&self) -> &[Event] {
         self.log.as_deref().unwrap_or_default()
+    }
+
+    /// Share of the iteration's work that is done.
+    pub fn progress(&self) -> f64 {
+        self.at as f64 / self.job.profile.order.len().max(1) as f64
+    }
+
+    /// Whether a call that the profile does not hold is about to come before the request that is asked about.
+    pub fn betrayed(&self) -> bool {
+        matches!(self.asked, Some(Asked::Request(number)) if self.weather.surprises[number])
     }
 
     /// What came of the request before.
@@ -161,6 +182,7 @@ impl Run {
     /// Decides what [`Run::next`] has asked; whatever the answer, what cannot be provisioned is not.
     pub fn answer(&mut self, decision: Decision) -> Outcome {
         let before = self.changes;
+        self.waited = 0.0;
         let asked = self.asked.take();
         let surprise = matches!(asked, Some(Asked::Surprise(_)));
         match asked {
@@ -181,7 +203,8 @@ impl Run {
         let stall = (end - self.expected_end) / self.job.profile.length_us;
         self.expected_end = end;
         let changed = self.changes - before;
-        self.past = Past { decision: Some(decision), stall, changed, surprise };
+        let waited = self.waited / self.job.profile.length_us;
+        self.past = Past { decision: Some(decision), waited, changed, surprise };
         Outcome { stall, changed }
     }
 
@@ -245,6 +268,7 @@ impl Run {
         let issued = self.state.issued(&self.job.graph, op);
         let ran = self.state.call(&call, issued, &self.job.fabric, decision);
         self.changes += ran.changed;
+        self.waited = ran.end - ran.ready - self.job.fabric.micros(&call, Route::Optical);
         note(&mut self.log, None, &call, decision.route, ran);
         // Where it has taken the ports away, what comes next is a new question.
         let next = first_call(&self.job, number);
@@ -273,6 +297,7 @@ impl Run {
         }
         let ran = self.state.call(call, issued, &self.job.fabric, decision);
         self.changes += ran.changed;
+        self.waited = ran.end - ran.ready - self.job.fabric.micros(call, Route::Optical);
         self.state.moments[graph.end_of(op)] = ran.end;
         note(&mut self.log, Some(op as u32), call, decision.route, ran);
         if begins {
@@ -293,6 +318,9 @@ impl Run {
 
     /// When the iteration ends if nothing delays it from here on.
     fn look_ahead(&mut self) -> f64 {
+        if !self.watched {
+            return 0.0;
+        }
         let (job, free) = (&self.job, self.job.fabric.with_delay(0.0));
         self.ahead.clone_from(&self.state);
         for (position, &op) in job.profile.order.iter().enumerate().skip(self.at) {
@@ -330,7 +358,8 @@ impl Run {
         let unexpected = surprise_call(job, number);
         let call = if surprise { &unexpected } else { first };
         let micros = |route| {
-            let of = |&op: &u32| job.graph.call(op as usize).map_or(0.0, |call| job.fabric.micros(call, route));
+            let of =
+                |&op: &u32| job.graph.call(op as usize).map_or(0.0, |call| job.fabric.micros(call, route));
             if surprise { job.fabric.micros(call, route) } else { profiled.ops.iter().map(of).sum() }
         };
         let serving = |serves: Serves| {
@@ -354,7 +383,11 @@ impl Run {
             window_us: if surprise { 0.0 } else { profiled.window_us },
             window_seen: if surprise { [0.0, 0.0] } else { self.seen[number] },
             slack_us: if surprise { 0.0 } else { profiled.slack_us },
-            same_next: if surprise { f64::from(u8::from(first.axis == call.axis)) } else { profiled.same_next },
+            same_next: if surprise {
+                f64::from(u8::from(first.axis == call.axis))
+            } else {
+                profiled.same_next
+            },
             next_window_us: if surprise { 0.0 } else { profiled.next_window_us },
             run: if surprise { 1 } else { profiled.run },
             iteration_us: job.profile.length_us,

@@ -10,9 +10,10 @@ use super::timing::Timing;
 use crate::workload::{Group, Layout, Phase, Planned, Program};
 
 /// Weaves the programs of all stages together. Programs that the generator has written never wait for each
-/// other for ever; of others, what waits is left out.
-pub fn weave(programs: &[Program], layout: &Layout, timing: &Timing, scale_up: &Link) -> Graph {
-    let mut loom = Loom::new(programs, layout, timing, scale_up);
+/// other for ever; of others, what waits is left out. With `hoist`, parameters are gathered as soon as an
+/// iteration begins, which a framework could do and a control plane cannot.
+pub fn weave(programs: &[Program], layout: &Layout, timing: &Timing, scale_up: &Link, hoist: bool) -> Graph {
+    let mut loom = Loom { hoist, ..Loom::new(programs, layout, timing, scale_up) };
     while loom.round() {}
     loom.finish()
 }
@@ -38,6 +39,7 @@ struct Loom<'a> {
     /// Transfers on their way, by sender and receiver.
     sent: BTreeMap<(u8, u8), VecDeque<Moment>>,
     lines: BTreeMap<(Group, u8, u8), u32>,
+    hoist: bool,
 }
 
 impl<'a> Loom<'a> {
@@ -58,6 +60,7 @@ impl<'a> Loom<'a> {
             ops: Vec::new(),
             sent: BTreeMap::new(),
             lines: BTreeMap::new(),
+            hoist: false,
         }
     }
 
@@ -82,7 +85,9 @@ impl<'a> Loom<'a> {
         if call.is_transfer() {
             return self.transfer(stage, &call);
         }
-        let after = self.threads[stage].clock.clone();
+        let hoisted = self.hoist && call.collective == Collective::AllGather;
+        let clock = &self.threads[stage].clock;
+        let after = if hoisted { vec![stage as Moment] } else { clock.clone() };
         let end = match Axis::of(call.group) {
             None => {
                 let micros = self.scale_up.latency_us + call.bytes as f64 / (self.scale_up.gb_per_s * 1e3);
@@ -179,7 +184,11 @@ impl<'a> Loom<'a> {
         thread.ends.push(end);
         (thread.next, thread.computed) = (thread.next + 1, false);
         if call.blocking && !call.is_transfer() {
-            thread.clock = vec![end];
+            if self.hoist {
+                thread.clock.push(end);
+            } else {
+                thread.clock = vec![end];
+            }
         }
     }
 

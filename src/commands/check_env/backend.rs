@@ -11,6 +11,7 @@ use dynamiccl_env::curriculum::Curriculum;
 use dynamiccl_env::gym::check::Report;
 use dynamiccl_env::job::Job;
 use dynamiccl_env::model::ConstantsFile;
+use dynamiccl_env::rails::{RailsEnv, RailsStage};
 use dynamiccl_env::sim_env::SimEnv;
 use dynamiccl_env::trace::Trace;
 
@@ -22,14 +23,18 @@ const EXAMPLE: (&str, &str) = (include_str!("example.jsonl"), "example.jsonl");
 
 /// Checks the environment that the words name.
 pub fn check(args: &CheckEnvArgs, plan: &Plan<'_>) -> Result<Report> {
-    let curriculum = Curriculum::load(&args.curriculum)?;
+    ensure!(
+        args.env == EnvKind::Trace || (args.trace.is_none() && args.cluster.is_none()),
+        "--trace and --cluster go with check-env trace"
+    );
+    if args.env == EnvKind::Rails {
+        let stage = Arc::new(RailsStage::load(args.curriculum())?);
+        return plan.check(|| Ok(RailsEnv::new(Arc::clone(&stage))));
+    }
+    let curriculum = Curriculum::load(args.curriculum())?;
     let constants = Arc::new(ConstantsFile::full());
     match args.env {
-        EnvKind::Sim => {
-            ensure!(
-                args.trace.is_none() && args.cluster.is_none(),
-                "--trace and --cluster go with check-env trace"
-            );
+        EnvKind::Sim | EnvKind::Rails => {
             plan.check(|| Ok(SimEnv::mixed(curriculum.stages.iter().cloned(), Arc::clone(&constants))))
         }
         EnvKind::Trace => {
