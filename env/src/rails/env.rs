@@ -104,10 +104,10 @@ impl RailsEnv {
             }
         };
         let job = known.with_delay(delay);
-        // The first iteration is the profile, on which nobody decides.
+        // The profile was taken in an iteration before these.
         let weather = Weather::draw(&job.graph, &job.profile, &jitter, &mut rng);
         let mut run = Run::new(&job, weather);
-        let Some(asked) = run.next() else {
+        let Some(asked) = run.ask() else {
             return Err(EnvError::Backend(
                 "a job whose circuits never change; give it a pipeline".to_owned(),
             ));
@@ -138,7 +138,7 @@ impl Episode {
     /// Goes on to the next request; whether there is one before the job ends.
     fn go_on(&mut self, iterations: u32) -> bool {
         loop {
-            if let Some(asked) = self.run.next() {
+            if let Some(asked) = self.run.ask() {
                 self.asked = asked;
                 return true;
             }

@@ -51,7 +51,7 @@ pub(super) fn total(job: &Job, iterations: &Iterations, controller: &mut dyn Con
     let mut run = Run::new(job, weather[0].clone()).unwatched();
     let mut sum = Ended { length_us: 0.0, changes: 0 };
     for at in 0..weather.len() {
-        while let Some(request) = run.next() {
+        while let Some(request) = run.ask() {
             let past = *run.past();
             run.answer(controller.decide(&request, &past));
         }

@@ -4,6 +4,7 @@
 //! a time, a control plane changes them between calls, and the question is when, and which calls had better take
 //! another way. Nothing here knows NCCL's knobs, a network that learns, or a command line.
 
+mod ask;
 mod baselines;
 pub mod bom;
 mod control;

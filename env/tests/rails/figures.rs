@@ -94,7 +94,7 @@ fn keeping_the_order_of_the_axes_costs_next_to_nothing() {
         let job = Job::paper(pp, 2, pp).unwrap();
         let calm = Weather::calm(&job.graph, &job.profile);
         let mut run = Run::new(&job, calm.clone());
-        while run.next().is_some() {
+        while run.ask().is_some() {
             run.answer(Decision::RULE);
         }
         let ratio = run.turn(calm).length_us / job.profile.length_us;

@@ -22,7 +22,7 @@ fn record(pp: u32, micro_batches: u32, delay_ms: f64, jitter: Jitter, seed: u64)
     let mut run = Run::new(&job, weather[0].clone()).recorded();
     let mut dice = ChaCha8Rng::seed_from_u64(!seed);
     for next in [1, 2, 0] {
-        while run.next().is_some() {
+        while run.ask().is_some() {
             let roll = dice.next_u32();
             let route = Route::ALL[roll as usize % 3];
             run.answer(Decision { route, provision: roll & 64 == 0 });
@@ -121,7 +121,7 @@ fn disjoint_groups_change_independently() {
     let calm = Weather::calm(&job.graph, &job.profile);
     let mut run = Run::new(&job, calm.clone()).recorded();
     for _ in 0..2 {
-        while run.next().is_some() {
+        while run.ask().is_some() {
             run.answer(Decision::RULE);
         }
         run.turn(calm.clone());
@@ -148,7 +148,7 @@ fn stalls_add_up_to_what_the_iteration_loses() {
         let mut run = Run::new(job, weather[0].clone());
         let (mut stalls, mut at) = (0.0, 0);
         let answers = [Decision::RULE, Decision::HOST, Decision::DEMAND, Decision::SPLIT];
-        while run.next().is_some() {
+        while run.ask().is_some() {
             at += 1;
             stalls += run.answer(answers[at % answers.len()]).stall;
         }
@@ -156,7 +156,7 @@ fn stalls_add_up_to_what_the_iteration_loses() {
     };
     let (stalls, length) = all(&job);
     let mut free = Run::new(&job.with_delay(0.0), weather[0].clone());
-    while free.next().is_some() {
+    while free.ask().is_some() {
         free.answer(Decision::RULE);
     }
     let lost = (length - free.turn(weather[1].clone()).length_us) / job.profile.length_us;
@@ -172,7 +172,7 @@ fn what_the_profile_does_not_hold_waits_for_its_circuits() {
     let mut run = Run::new(&job, Weather::draw(&job.graph, &job.profile, &jitter, &mut rng)).recorded();
     let mut unexpected = 0;
     for _ in 0..20 {
-        while let Some(Request { surprise, .. }) = run.next() {
+        while let Some(Request { surprise, .. }) = run.ask() {
             run.answer(Decision::RULE);
             unexpected += usize::from(surprise);
         }

@@ -23,26 +23,28 @@ const EXAMPLE: (&str, &str) = (include_str!("example.jsonl"), "example.jsonl");
 
 /// Checks the environment that the words name.
 pub fn check(args: &CheckEnvArgs, plan: &Plan<'_>) -> Result<Report> {
+    let replays = args.env == EnvKind::Trace;
     ensure!(
-        args.env == EnvKind::Trace || (args.trace.is_none() && args.cluster.is_none()),
+        replays || (args.trace.is_none() && args.cluster.is_none()),
         "--trace and --cluster go with check-env trace"
     );
-    if args.env == EnvKind::Rails {
-        let stage = Arc::new(RailsStage::load(args.curriculum())?);
-        return plan.check(|| Ok(RailsEnv::new(Arc::clone(&stage))));
-    }
-    let curriculum = Curriculum::load(args.curriculum())?;
     let constants = Arc::new(ConstantsFile::full());
     match args.env {
-        EnvKind::Sim | EnvKind::Rails => {
-            plan.check(|| Ok(SimEnv::mixed(curriculum.stages.iter().cloned(), Arc::clone(&constants))))
+        EnvKind::Sim => {
+            let stages = Curriculum::load(args.curriculum())?.stages;
+            plan.check(|| Ok(SimEnv::mixed(stages.iter().cloned(), Arc::clone(&constants))))
         }
         EnvKind::Trace => {
+            let curriculum = Curriculum::load(args.curriculum())?;
             let trace = trace(args.trace.as_deref())?;
             trace.warnings.iter().for_each(|warning| plan.session.output.note(format_args!("{warning}")));
             let job = Job::replay(&trace, args.cluster.as_deref())?;
             let stage = &curriculum.stages[0];
             plan.check(|| Ok(SimEnv::of_job(job.clone(), stage, Arc::clone(&constants))))
+        }
+        EnvKind::Rails => {
+            let stage = Arc::new(RailsStage::load(args.curriculum())?);
+            plan.check(|| Ok(RailsEnv::new(Arc::clone(&stage))))
         }
     }
 }
