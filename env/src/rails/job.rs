@@ -100,24 +100,15 @@ pub fn ring_only() -> Overrides {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use dynamiccl_spec::{Algorithm, Collective, CostTable, Gates, Pair, Protocol, Topology};
+    use dynamiccl_spec::{Algorithm, Collective, Protocol};
 
     #[test]
     fn a_tuner_over_photonic_rails_has_rings_only() {
-        let mut table = CostTable::default();
-        for algorithm in [Algorithm::Tree, Algorithm::Ring, Algorithm::Pat] {
-            table.set(Pair::new(algorithm, Protocol::Simple), 10.0);
+        for collective in Collective::TUNED {
+            let allowed = ring_only().mask(collective);
+            assert!(allowed.iter().all(|pair| pair.algorithm == Algorithm::Ring), "{collective}");
+            assert_eq!(allowed.iter().count(), Protocol::ALL.len(), "{collective}");
         }
-        let gates = Gates::new(&Topology::default(), false, Overrides::default());
-        let pairs = |gates: &Gates, table: &CostTable| {
-            let gated = gates.narrow(Collective::AllReduce, table);
-            gated.mask.pairs().iter().map(|pair| pair.algorithm).collect::<Vec<_>>()
-        };
-        assert!(pairs(&gates, &table).len() > 1);
-        let overrides = ring_only();
-        let allowed = overrides.mask(Collective::AllReduce);
-        assert!(allowed.iter().all(|pair| pair.algorithm == Algorithm::Ring));
-        assert_eq!(allowed.iter().count(), Protocol::ALL.len());
     }
 
     #[test]
