@@ -44,7 +44,7 @@ fn tables_need_no_job() {
     assert!((change("ideal", "cost_change") + 70.5).abs() < 0.05);
     assert!((change("ideal", "power_change") + 95.84).abs() < 0.05);
     assert!((change("real", "cost_change") + 52.0).abs() < 0.05);
-    assert!(fields(&bill).contains(&"optical".to_owned()));
+    assert!(fields(&bill).contains(&"optical"));
 }
 
 #[test]
