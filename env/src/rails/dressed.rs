@@ -64,8 +64,8 @@ impl<E: Env> Dressed<E> {
     }
 
     /// The environment within.
-    pub fn within(&mut self) -> &mut E {
-        &mut self.env
+    pub fn within(&self) -> &E {
+        &self.env
     }
 
     /// Does something that observes within, and dresses what it observes.
