@@ -17,7 +17,8 @@ use super::weather::Weather;
 /// How much of the mean a new window is.
 const RECENT: f64 = 0.25;
 
-/// A call as it ran, for whoever looks over the control plane's shoulder.
+/// A call as it ran, for whoever looks over the control plane's shoulder; or ports that changed for a call before
+/// which another came, which takes no time once they are lit.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Event {
     /// The piece of work; none for a call that the profile does not hold.
@@ -244,8 +245,15 @@ impl Run {
             self.surprise = Surprise::Expected;
             let provisions = decision.provision && decision.route != Route::Host;
             let delay = self.job.fabric.delay_us;
+            let from = self.state.ports[usize::from(stage)].idle_from();
             if provisions && self.state.expect(stage, axis, decision.route, delay) {
                 self.changes += 1;
+                let lit = from + delay;
+                let ran = Ran { ready: from, start: lit, end: lit, changed: 1, changed_at: from };
+                let (op, route, stages) = (None, decision.route, [stage].into());
+                if let Some(log) = &mut self.log {
+                    log.push(Event { op, stages, axis, route, ran });
+                }
             }
         }
         let port = self.state.ports[usize::from(stage)];
