@@ -52,7 +52,7 @@ fn the_cluster_page_explains_every_field() {
 }
 
 /// Commands that between them print every field of every document.
-const DOCUMENTS: [&str; 19] = [
+const DOCUMENTS: [&str; 23] = [
     "simulate --curriculum smoke --worlds 1",
     "simulate --cluster dgx_a100 --nodes 1 --collective allreduce --bytes 1M",
     "validate --sweeps sweeps",
@@ -71,6 +71,10 @@ const DOCUMENTS: [&str; 19] = [
     "plugin path",
     "plugin install --to lib",
     "plugin doctor --ranks 1",
+    "check-env rails --steps 200",
+    "rails --jitter 0.02 --iterations 1 --repetitions 2",
+    "rails --table3",
+    "rails --bom",
     "bench",
 ];
 
@@ -112,6 +116,7 @@ fn the_command_page_explains_every_flag() {
         "plugin path",
         "plugin install",
         "plugin doctor",
+        "rails",
         "bench",
     ] {
         let help = Dir::new().run(&format!("{command} -h")).stdout;

@@ -39,6 +39,9 @@ mod plugin;
 mod plugin_doctor;
 mod plugin_ranks;
 
+/// `rails`.
+mod rails;
+
 /// `bench`.
 mod bench;
 

@@ -20,6 +20,7 @@ mod memory;
 pub mod model;
 pub mod nccl;
 pub mod question;
+pub mod rails;
 pub mod recall;
 pub mod reward;
 pub mod sim;

@@ -21,6 +21,7 @@ mod eval;
 mod export;
 mod inspect;
 mod plugin;
+mod rails;
 mod shared;
 mod simulate;
 mod train;
@@ -39,6 +40,7 @@ pub use eval::{EvalArgs, Proof};
 pub use export::{ExportArgs, ExportFormat};
 pub use inspect::InspectArgs;
 pub use plugin::{DoctorArgs, InstallArgs, LibraryArgs, PluginArgs, PluginCommand, ProbeArgs};
+pub use rails::RailsArgs;
 pub use shared::MachineArgs;
 pub use simulate::SimulateArgs;
 pub use train::{Every, TrainArgs};
@@ -133,6 +135,8 @@ pub enum Command {
     Export(ExportArgs),
     /// The library that NCCL loads: where it is, and whether a job with it would run well
     Plugin(PluginArgs),
+    /// Photonic rails: what changing circuits costs a job, and what the network behind it costs
+    Rails(RailsArgs),
     /// Time the program itself: simulator steps and decisions per second
     #[command(after_long_help = exit_codes!())]
     Bench,

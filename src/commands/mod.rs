@@ -11,6 +11,7 @@ mod inspect;
 mod machine;
 mod plugin;
 mod policy_file;
+mod rails;
 mod simulate;
 mod train;
 mod tune;
@@ -37,6 +38,7 @@ pub fn run(args: &Args) -> Result<Ending> {
         Command::Inspect(args) => inspect::run(args, &session),
         Command::Export(args) => export::run(args, &session),
         Command::Plugin(args) => plugin::run(args, &session),
+        Command::Rails(args) => rails::run(args, &session),
         Command::Bench => bench::run(&session),
     }
 }

@@ -11,6 +11,7 @@ use dynamiccl_env::curriculum::Curriculum;
 use dynamiccl_env::gym::check::Report;
 use dynamiccl_env::job::Job;
 use dynamiccl_env::model::ConstantsFile;
+use dynamiccl_env::rails::{RailsEnv, RailsStage};
 use dynamiccl_env::sim_env::SimEnv;
 use dynamiccl_env::trace::Trace;
 
@@ -22,22 +23,28 @@ const EXAMPLE: (&str, &str) = (include_str!("example.jsonl"), "example.jsonl");
 
 /// Checks the environment that the words name.
 pub fn check(args: &CheckEnvArgs, plan: &Plan<'_>) -> Result<Report> {
-    let curriculum = Curriculum::load(&args.curriculum)?;
+    let replays = args.env == EnvKind::Trace;
+    ensure!(
+        replays || (args.trace.is_none() && args.cluster.is_none()),
+        "--trace and --cluster go with check-env trace"
+    );
     let constants = Arc::new(ConstantsFile::full());
     match args.env {
         EnvKind::Sim => {
-            ensure!(
-                args.trace.is_none() && args.cluster.is_none(),
-                "--trace and --cluster go with check-env trace"
-            );
-            plan.check(|| Ok(SimEnv::mixed(curriculum.stages.iter().cloned(), Arc::clone(&constants))))
+            let stages = Curriculum::load(args.curriculum())?.stages;
+            plan.check(|| Ok(SimEnv::mixed(stages.iter().cloned(), Arc::clone(&constants))))
         }
         EnvKind::Trace => {
+            let curriculum = Curriculum::load(args.curriculum())?;
             let trace = trace(args.trace.as_deref())?;
             trace.warnings.iter().for_each(|warning| plan.session.output.note(format_args!("{warning}")));
             let job = Job::replay(&trace, args.cluster.as_deref())?;
             let stage = &curriculum.stages[0];
             plan.check(|| Ok(SimEnv::of_job(job.clone(), stage, Arc::clone(&constants))))
+        }
+        EnvKind::Rails => {
+            let stage = Arc::new(RailsStage::load(args.curriculum())?);
+            plan.check(|| Ok(RailsEnv::new(Arc::clone(&stage))))
         }
     }
 }

@@ -6,7 +6,7 @@ mod bars;
 mod colours;
 mod curves;
 mod maps;
-mod svg;
+pub mod svg;
 mod tables;
 
 use dynamiccl_env::evaluate::Report;
