@@ -1,0 +1,206 @@
+//! Link–chunk matching in time-expanded steps: whenever a link is free, it takes a chunk that its beginning
+//! has and its end neither has nor is getting. Chunks are bits, so that a match is a few words.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+use super::belief::Belief;
+use super::{Recipe, Spread, Task};
+use crate::bits::{Bits, first_from};
+use crate::error::SynthError;
+use crate::machine::Machine;
+use crate::sketch::Sketch;
+
+/// Something that happens at a time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Event {
+    /// A link is free again.
+    Free(u32),
+    /// A chunk has come over a link.
+    Arrived { link: u32, chunk: u32 },
+}
+
+/// Spreads every chunk from its owner to all ranks.
+pub fn spread(
+    machine: &Machine,
+    sketch: &Sketch,
+    belief: &Belief,
+    task: &Task,
+    recipe: &Recipe,
+) -> Result<Vec<Spread>, SynthError> {
+    let mut matching = Matching::new(machine, belief, task, recipe);
+    matching.run();
+    let all = task.total() as usize;
+    match (0..task.ranks as usize).find(|&rank| matching.have.count(rank) < all) {
+        None => Ok(matching.sends),
+        Some(rank) => {
+            let chunk = (0..all).find(|&chunk| !matching.have.has(rank, chunk)).unwrap_or(0) as u32;
+            Err(SynthError::Unreached { sketch: sketch.name.clone(), rank: rank as u32, chunk })
+        }
+    }
+}
+
+struct Matching<'a> {
+    machine: &'a Machine,
+    belief: &'a Belief,
+    local: bool,
+    total: usize,
+    words: usize,
+    /// Chunks that a rank has; has or is getting; that some rank of a node has or is getting.
+    have: Bits,
+    coming: Bits,
+    in_node: Bits,
+    /// Links out of a rank.
+    out: Vec<Vec<u32>>,
+    /// Whether a link, or something shared, is busy.
+    busy: Vec<bool>,
+    shared_busy: Vec<bool>,
+    /// Links that wait for something shared.
+    waiting: Vec<Vec<u32>>,
+    /// Links to look at now, and whether each is among them.
+    dirty: Vec<u32>,
+    is_dirty: Vec<bool>,
+    events: BinaryHeap<Reverse<(u64, Event)>>,
+    random: ChaCha8Rng,
+    now: u64,
+    sends: Vec<Spread>,
+}
+
+impl<'a> Matching<'a> {
+    fn new(machine: &'a Machine, belief: &'a Belief, task: &Task, recipe: &Recipe) -> Self {
+        let (ranks, total) = (task.ranks as usize, task.total() as usize);
+        let mut have = Bits::new(ranks, total);
+        let mut in_node = Bits::new(machine.nodes(), total);
+        for chunk in 0..task.total() {
+            have.set(task.owner(chunk) as usize, chunk as usize);
+            in_node.set(machine.node(task.owner(chunk)) as usize, chunk as usize);
+        }
+        let mut out = vec![Vec::new(); ranks];
+        for (link, number) in belief.links.iter().zip(0..) {
+            out[link.from as usize].push(number);
+        }
+        Matching {
+            machine,
+            belief,
+            local: recipe.local,
+            total,
+            words: total.div_ceil(64),
+            coming: have.clone(),
+            have,
+            in_node,
+            out,
+            busy: vec![false; belief.links.len()],
+            shared_busy: vec![false; belief.shared],
+            waiting: vec![Vec::new(); belief.shared],
+            dirty: (0..belief.links.len() as u32).collect(),
+            is_dirty: vec![true; belief.links.len()],
+            events: BinaryHeap::new(),
+            random: ChaCha8Rng::seed_from_u64(recipe.seed),
+            now: 0,
+            sends: Vec::with_capacity(total * ranks),
+        }
+    }
+
+    fn run(&mut self) {
+        self.match_dirty();
+        while let Some(Reverse((time, event))) = self.events.pop() {
+            self.now = time;
+            self.happen(event);
+            while let Some(&Reverse((next, event))) = self.events.peek().filter(|next| next.0.0 == time) {
+                debug_assert_eq!(next, time);
+                self.events.pop();
+                self.happen(event);
+            }
+            self.match_dirty();
+        }
+    }
+
+    fn happen(&mut self, event: Event) {
+        match event {
+            Event::Free(link) => {
+                self.busy[link as usize] = false;
+                self.mark(link);
+                for shared in self.belief.links[link as usize].shared.into_iter().flatten() {
+                    self.shared_busy[shared as usize] = false;
+                    let mut waiting = std::mem::take(&mut self.waiting[shared as usize]);
+                    waiting.iter().for_each(|&link| self.mark(link));
+                    waiting.clear();
+                    self.waiting[shared as usize] = waiting;
+                }
+            }
+            Event::Arrived { link, chunk } => {
+                let to = self.belief.links[link as usize].to as usize;
+                self.have.set(to, chunk as usize);
+                for place in 0..self.out[to].len() {
+                    let link = self.out[to][place];
+                    if !self.busy[link as usize] {
+                        self.mark(link);
+                    }
+                }
+            }
+        }
+    }
+
+    #[inline]
+    fn mark(&mut self, link: u32) {
+        if !std::mem::replace(&mut self.is_dirty[link as usize], true) {
+            self.dirty.push(link);
+        }
+    }
+
+    /// Looks at every link that may have something to do, near ones first, in random order.
+    fn match_dirty(&mut self) {
+        let mut dirty = std::mem::take(&mut self.dirty);
+        for last in (1..dirty.len()).rev() {
+            let other = (u64::from(self.random.next_u32()) * (last as u64 + 1) >> 32) as usize;
+            dirty.swap(last, other);
+        }
+        for remote in [false, true] {
+            for &link in dirty.iter().filter(|&&link| self.belief.links[link as usize].remote == remote) {
+                self.is_dirty[link as usize] = false;
+                self.match_link(link);
+            }
+        }
+        dirty.clear();
+        self.dirty = dirty;
+    }
+
+    fn match_link(&mut self, number: u32) {
+        let link = &self.belief.links[number as usize];
+        if self.busy[number as usize] {
+            return;
+        }
+        let taken = link.shared.into_iter().flatten().find(|&shared| self.shared_busy[shared as usize]);
+        if let Some(shared) = taken {
+            self.waiting[shared as usize].push(number);
+            return;
+        }
+        let Some(chunk) = self.pick(number) else { return };
+        self.busy[number as usize] = true;
+        for shared in link.shared.into_iter().flatten() {
+            self.shared_busy[shared as usize] = true;
+        }
+        self.coming.set(link.to as usize, chunk);
+        self.in_node.set(self.machine.node(link.to) as usize, chunk);
+        let (free, chunk) = (self.now + link.busy, chunk as u32);
+        self.events.push(Reverse((free, Event::Free(number))));
+        self.events.push(Reverse((free + link.hop, Event::Arrived { link: number, chunk })));
+        self.sends.push(Spread { start: self.now, end: free + link.hop, chunk, from: link.from, to: link.to });
+    }
+
+    /// A chunk for a link, from a random place on.
+    fn pick(&mut self, number: u32) -> Option<usize> {
+        let link = &self.belief.links[number as usize];
+        let (have, coming) = (self.have.row(link.from as usize), self.coming.row(link.to as usize));
+        let node = self.in_node.row(self.machine.node(link.to) as usize);
+        let start = (u64::from(self.random.next_u32()) * self.total as u64 >> 32) as usize;
+        if self.local && link.remote {
+            first_from(start, self.words, |word| have[word] & !coming[word] & !node[word])
+        } else {
+            first_from(start, self.words, |word| have[word] & !coming[word])
+        }
+    }
+}
