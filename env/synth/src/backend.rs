@@ -90,7 +90,8 @@ impl Backend {
         if !remote {
             return channels * rates.block * cost.rate * self.thread_share() / crowd;
         }
-        let sent = channels * rates.network_channel * cost.rate * (2.0 * self.thread_share()).min(1.0) / crowd;
+        let sent =
+            channels * rates.network_channel * cost.rate * (2.0 * self.thread_share()).min(1.0) / crowd;
         sent.min(channels * self.buffer as f64 / ROUND_TRIP / 1e3)
     }
 }

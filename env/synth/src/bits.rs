@@ -59,9 +59,10 @@ pub fn first_from(start: usize, words: usize, mask: impl Fn(usize) -> u64) -> Op
         return Some(first * 64 + high.trailing_zeros() as usize);
     }
     let after = (first + 1..words).chain(0..=first);
-    after.map(|word| (word, mask(word))).find(|(_, bits)| *bits != 0).map(|(word, bits)| {
-        word * 64 + bits.trailing_zeros() as usize
-    })
+    after
+        .map(|word| (word, mask(word)))
+        .find(|(_, bits)| *bits != 0)
+        .map(|(word, bits)| word * 64 + bits.trailing_zeros() as usize)
 }
 
 #[cfg(test)]
@@ -82,7 +83,10 @@ mod tests {
     fn the_first_bit_is_looked_for_around_the_end() {
         let row = [1_u64 << 5, 0, 1 << 1];
         let from = |start| first_from(start, 3, |word| row[word]);
-        assert_eq!([from(0), from(5), from(6), from(129), from(130)].map(Option::unwrap), [5, 5, 129, 129, 5]);
+        assert_eq!(
+            [from(0), from(5), from(6), from(129), from(130)].map(Option::unwrap),
+            [5, 5, 129, 129, 5]
+        );
         assert_eq!(first_from(70, 3, |_| 0), None);
     }
 }

@@ -13,7 +13,8 @@ use crate::sketch::Sketch;
 pub fn lower_bound(machine: &Machine, collective: Collective, bytes: u64) -> f64 {
     let bytes = bytes as f64;
     let ranks = machine.ranks() as f64;
-    let through = |share: f64, rate: f64| if share > 0.0 { bytes * share / (rate * BYTES_PER_US) } else { 0.0 };
+    let through =
+        |share: f64, rate: f64| if share > 0.0 { bytes * share / (rate * BYTES_PER_US) } else { 0.0 };
     let mut most: f64 = 0.0;
     for node in 0..machine.nodes() as u32 {
         let inside = machine.ranks_of(node).count() as f64 / ranks;
@@ -47,7 +48,13 @@ pub struct Utilisation {
 }
 
 /// The utilisation of a schedule that takes so many µs.
-pub fn utilisation(machine: &Machine, sketch: &Sketch, run: &Executor<'_>, bytes: u64, micros: f64) -> Utilisation {
+pub fn utilisation(
+    machine: &Machine,
+    sketch: &Sketch,
+    run: &Executor<'_>,
+    bytes: u64,
+    micros: f64,
+) -> Utilisation {
     let (mut nic, mut port) = (0.0, 0.0);
     for (resource, bytes) in run.loads(bytes) {
         match resource {
@@ -57,7 +64,8 @@ pub fn utilisation(machine: &Machine, sketch: &Sketch, run: &Executor<'_>, bytes
         }
     }
     let of = |bytes: f64, rate: f64| if rate > 0.0 { bytes / (rate * BYTES_PER_US * micros) } else { 0.0 };
-    let links = run.connection_bytes(bytes).map(|(from, to, bytes)| of(bytes, sketch.rate(machine, from, to)));
+    let links =
+        run.connection_bytes(bytes).map(|(from, to, bytes)| of(bytes, sketch.rate(machine, from, to)));
     Utilisation {
         nic: of(nic, machine.nics.iter().map(|nic| nic.rate).sum()),
         link: links.sum::<f64>() / sketch.links.len().max(1) as f64,

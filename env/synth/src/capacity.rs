@@ -63,7 +63,8 @@ mod tests {
         let nic = machine.nics[0].rate;
         // Ranks 0 and 1 share the first NIC.
         assert_eq!(verify(&machine, &sketch, &[flow(0, 0.0, 0.6 * nic), flow(1, 10.0, 0.6 * nic)]), Ok(()));
-        let over = verify(&machine, &sketch, &[flow(0, 0.0, 0.6 * nic), flow(1, 9.0, 0.6 * nic)]).unwrap_err();
+        let over =
+            verify(&machine, &sketch, &[flow(0, 0.0, 0.6 * nic), flow(1, 9.0, 0.6 * nic)]).unwrap_err();
         assert_eq!((over.resource, over.at), (Resource::NicOut(0), 9.0));
     }
 }

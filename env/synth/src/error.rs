@@ -51,7 +51,9 @@ pub enum SynthError {
         chunk: u32,
     },
     /// No ring runs over the links of the sketch.
-    #[error("sketch {sketch}: no ring through all ranks over its links: use greedy or tree, or another sketch")]
+    #[error(
+        "sketch {sketch}: no ring through all ranks over its links: use greedy or tree, or another sketch"
+    )]
     NoRing {
         /// The sketch.
         sketch: String,

@@ -117,7 +117,8 @@ impl<'a> Executor<'a> {
             connection.resources.iter().for_each(|&resource| load[resource as usize] += bytes);
             most = most.max(bytes / (alone * BYTES_PER_US));
         }
-        let full = load.iter().zip(&self.connections.rates).map(|(bytes, rate)| bytes / (rate * BYTES_PER_US));
+        let full =
+            load.iter().zip(&self.connections.rates).map(|(bytes, rate)| bytes / (rate * BYTES_PER_US));
         full.fold(most, f64::max)
     }
 
@@ -187,7 +188,8 @@ struct Run<'a> {
 impl<'a> Run<'a> {
     fn new(of: &'a Executor<'a>, backend: &Backend, wire_bytes: f64, tiles: usize) -> Self {
         let line = Line { next: 0, state: State::Idle, left: 0.0, rate: 0.0, since: 0.0, change: 0 };
-        let (count, resources, sends) = (of.connections.all.len(), of.connections.rates.len(), of.needs.len());
+        let (count, resources, sends) =
+            (of.connections.all.len(), of.connections.rates.len(), of.needs.len());
         Run {
             of,
             wire_bytes,
@@ -341,7 +343,14 @@ impl<'a> Run<'a> {
         if let Some(flows) = self.flows.as_mut().filter(|_| line.rate > 0.0 && self.now > line.since) {
             let send = &self.of.schedule.sends[send as usize];
             let rate = line.rate / BYTES_PER_US;
-            flows.push(Flow { from: send.from, to: send.to, chunk: send.chunk, start: line.since, end: self.now, rate });
+            flows.push(Flow {
+                from: send.from,
+                to: send.to,
+                chunk: send.chunk,
+                start: line.since,
+                end: self.now,
+                rate,
+            });
         }
     }
 }

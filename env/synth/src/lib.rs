@@ -14,10 +14,10 @@ mod connections;
 pub mod discover;
 pub mod error;
 pub mod execute;
-//JOINT
+pub mod joint;
 pub mod machine;
 pub mod msccl;
-//PICTURE
+pub mod picture;
 pub mod plan;
 pub mod schedule;
 pub mod sketch;

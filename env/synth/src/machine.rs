@@ -139,7 +139,9 @@ impl Machine {
         let mut links = Vec::new();
         for node in 0..self.nodes() as u32 {
             for from in self.ranks_of(node) {
-                links.extend(self.ranks_of(node).filter(|&to| self.local_rate(from, to) > 0.0).map(|to| (from, to)));
+                links.extend(
+                    self.ranks_of(node).filter(|&to| self.local_rate(from, to) > 0.0).map(|to| (from, to)),
+                );
             }
         }
         links

@@ -49,7 +49,8 @@ impl Choice {
     /// backends for latency and for rate.
     pub fn usual(machine: &Machine) -> Choice {
         let chunks: &[u32] = if machine.ranks() <= SMALL { &[1, 4] } else { &[1] };
-        let modes: &[Mode] = if machine.nodes() == 1 { &[Mode::Full] } else { &[Mode::Full, Mode::Pair, Mode::Relay] };
+        let modes: &[Mode] =
+            if machine.nodes() == 1 { &[Mode::Full] } else { &[Mode::Full, Mode::Pair, Mode::Relay] };
         let with = |recipe: Recipe| chunks.iter().map(move |&chunks| recipe.with_chunks(chunks));
         let ring = Recipe { synthesizer: Synthesizer::Ring, ..Recipe::AWARE };
         let unaware = Recipe::unaware(machine.nodes());
@@ -77,7 +78,12 @@ fn backends() -> Vec<Backend> {
 }
 
 /// The fastest of a choice; the first of equals. A recipe that a sketch has no links for is left out.
-pub fn best(machine: &Machine, collective: Collective, bytes: u64, choice: &Choice) -> Result<Plan, SynthError> {
+pub fn best(
+    machine: &Machine,
+    collective: Collective,
+    bytes: u64,
+    choice: &Choice,
+) -> Result<Plan, SynthError> {
     let mut best: Option<Plan> = None;
     let mut refused = None;
     for sketch in &choice.sketches {

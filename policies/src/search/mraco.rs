@@ -305,7 +305,7 @@ mod tests {
     }
 
     fn micros(point: &Point) -> f64 {
-        let [protocol, channels, threads, buffer] = point.0.map(f64::from);
+        let [protocol, channels, threads, buffer, ..] = point.0.map(f64::from);
         let valley = 0.3 * (channels - 2.0) * (channels - 2.0)
             + 0.01 * (threads - 14.0) * (threads - 14.0)
             + 0.03 * (buffer - 9.0) * (buffer - 9.0);

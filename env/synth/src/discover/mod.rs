@@ -46,7 +46,8 @@ impl Machine {
         let over_pcie = cluster.intra.link != IntraLink::Nvlink;
         let port = cluster.intra.bandwidth * cluster.calibration.intra_bandwidth;
         let pairs = !over_pcie && !topology.nvswitch();
-        let wiring = if pairs { Wiring::Pairs(found.pairs(topology, ranks_per_node, port)) } else { Wiring::Switched };
+        let wiring =
+            if pairs { Wiring::Pairs(found.pairs(topology, ranks_per_node, port)) } else { Wiring::Switched };
         let nic_share = nic_share(cluster, &found);
         let mut machine = Machine {
             name: format!("{} x{nodes}", cluster.name),
@@ -59,7 +60,8 @@ impl Machine {
             rates: rates(cluster),
         };
         for node in 0..nodes {
-            let gpu = |(local, place): (usize, &_)| Gpu { node, local: local as u32, place: Clone::clone(place) };
+            let gpu =
+                |(local, place): (usize, &_)| Gpu { node, local: local as u32, place: Clone::clone(place) };
             machine.gpus.extend(gpus.iter().enumerate().map(gpu));
             let nic = |(local, (place, rate)): (usize, &(_, f64))| Nic {
                 node,
@@ -79,10 +81,16 @@ fn check(cluster: &Cluster, found: &Found, nodes: u32, ranks_per_node: u32) -> R
     };
     let gpus = found.gpus.len();
     if !(1..=gpus as u32).contains(&ranks_per_node) {
-        return refuse(format!("{ranks_per_node} ranks per node"), format!("a node has {gpus} GPUs, give 1 to {gpus}"));
+        return refuse(
+            format!("{ranks_per_node} ranks per node"),
+            format!("a node has {gpus} GPUs, give 1 to {gpus}"),
+        );
     }
     if nodes * ranks_per_node < 2 {
-        return refuse(format!("{nodes} nodes"), "give at least 2 ranks, one has nobody to talk to".to_owned());
+        return refuse(
+            format!("{nodes} nodes"),
+            "give at least 2 ranks, one has nobody to talk to".to_owned(),
+        );
     }
     if nodes > 1 && found.nics.is_empty() {
         return refuse(format!("{nodes} nodes"), "a node has no NIC, give 1 node".to_owned());

@@ -8,8 +8,10 @@ use std::fs;
 use std::path::Path;
 
 use dynamiccl_env::cluster::Cluster;
-use dynamiccl_env::cluster::topology::{Device, GpuDevice, Net, Nic, NvLinks, NvTarget, Socket, Switch, Topology};
 use dynamiccl_env::cluster::hardware::NvFabric;
+use dynamiccl_env::cluster::topology::{
+    Device, GpuDevice, Net, Nic, NvLinks, NvTarget, Socket, Switch, Topology,
+};
 
 use crate::error::SynthError;
 
@@ -46,7 +48,8 @@ impl Function {
 
     /// GB/s of its link, as NCCL counts them.
     fn rate(&self) -> f32 {
-        let transfers = self.speed.split([' ', '_']).next().and_then(|gt| gt.parse::<f32>().ok()).unwrap_or(8.0);
+        let transfers =
+            self.speed.split([' ', '_']).next().and_then(|gt| gt.parse::<f32>().ok()).unwrap_or(8.0);
         let lanes = if self.width == 0 { 16 } else { self.width };
         lanes as f32 * 0.75 * transfers / 8.0
     }
@@ -54,7 +57,10 @@ impl Function {
     /// One line of a record.
     fn line(&self) -> String {
         let Function { path, class, vendor, width, speed, net_mbps } = self;
-        format!("{path} class={class} vendor={vendor} width={width} speed={} net={net_mbps}", speed.replace(' ', "_"))
+        format!(
+            "{path} class={class} vendor={vendor} width={width} speed={} net={net_mbps}",
+            speed.replace(' ', "_")
+        )
     }
 
     fn parse(line: &str) -> Option<Function> {
@@ -106,7 +112,8 @@ pub fn record(functions: &[Function]) -> String {
 
 fn below(folder: &Path, path: &str, depth: usize, functions: &mut Vec<Function>) {
     let Ok(entries) = fs::read_dir(folder) else { return };
-    let mut names: Vec<String> = entries.flatten().map(|e| e.file_name().to_string_lossy().into_owned()).collect();
+    let mut names: Vec<String> =
+        entries.flatten().map(|e| e.file_name().to_string_lossy().into_owned()).collect();
     names.sort();
     // A function is called like 0000:1b:00.0.
     let is_function = |name: &&String| name.len() >= 12 && name.bytes().filter(|&b| b == b':').count() == 2;
@@ -154,7 +161,8 @@ pub fn topology(functions: &[Function], cluster: &Cluster, file: &str) -> Result
         link: 16.0,
         devices: inside.devices(bridge, 0),
     };
-    let sockets: Vec<Socket> = bridges.iter().map(socket).filter(|socket| !socket.devices.is_empty()).collect();
+    let sockets: Vec<Socket> =
+        bridges.iter().map(socket).filter(|socket| !socket.devices.is_empty()).collect();
     Ok(Topology { sockets, no_peer_to_peer: false })
 }
 
@@ -177,13 +185,16 @@ impl Inside<'_> {
             return Some(Device::Gpu(self.gpu(function)));
         }
         if function.is_nic() {
-            return Some(Device::Nic(Nic { pcie: function.rate(), unplaced: false, nets: vec![self.net(function)] }));
+            return Some(Device::Nic(Nic {
+                pcie: function.rate(),
+                unplaced: false,
+                nets: vec![self.net(function)],
+            }));
         }
         let devices = self.devices(&function.path, depth + 1);
         let bus = self.functions.iter().position(|other| other == function)? as u64 + 1000;
-        (!devices.is_empty()).then(|| {
-            Device::Switch(Switch { bus, pcie: function.rate(), peers: Vec::new(), devices })
-        })
+        (!devices.is_empty())
+            .then(|| Device::Switch(Switch { bus, pcie: function.rate(), peers: Vec::new(), devices }))
     }
 
     fn gpu(&self, function: &Function) -> GpuDevice {
@@ -205,7 +216,8 @@ impl Inside<'_> {
     }
 
     fn net(&self, function: &Function) -> Net {
-        let dev = self.functions.iter().filter(|f| f.is_nic()).position(|nic| nic == function).unwrap_or(0) as u32;
+        let dev =
+            self.functions.iter().filter(|f| f.is_nic()).position(|nic| nic == function).unwrap_or(0) as u32;
         // One that does not say is as fast as the cluster's.
         let usual = self.cluster.inter.as_ref().map_or(function.rate(), |inter| inter.nic_rate as f32);
         let rate = if function.net_mbps > 0 { function.net_mbps as f32 / 8000.0 } else { usual };

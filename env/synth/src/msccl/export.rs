@@ -27,7 +27,8 @@ pub fn export(schedule: &Schedule, backend: &Backend, name: &str) -> Result<Algo
     let chunks = schedule.total_chunks() * channels;
     let gathers = coll == Coll::AllGather;
     let (inputs, outputs) = if gathers { (0, chunks) } else { (chunks, 0) };
-    let program = |rank| Program { inputs, outputs, scratch: 0, blocks: blocks(schedule, channels, rank, gathers) };
+    let program =
+        |rank| Program { inputs, outputs, scratch: 0, blocks: blocks(schedule, channels, rank, gathers) };
     let algorithm = Algorithm {
         name: name.to_owned(),
         protocol: protocol(backend.protocol).to_owned(),
@@ -75,7 +76,10 @@ fn blocks(schedule: &Schedule, channels: u32, rank: u32, gathers: bool) -> Vec<B
             });
             let own = first + place;
             let at = (buffer, (send.chunk * channels + channel) as i32);
-            let after = written.get(&send.chunk).copied().filter(|(block, _)| *block != own);
+            // What a complete chunk overwrites has been sent before it was complete: nothing to wait for.
+            let waits = sends || send.phase == Phase::Reduce;
+            let last = written.get(&send.chunk).copied().filter(|(block, _)| waits && *block != own);
+            let after = last.filter(|&(block, step)| !blocks[place as usize].has_waited_for(block, step));
             let op = match (sends, send.phase) {
                 (true, _) => Op::Send,
                 (false, Phase::Reduce) => Op::RecvReduceCopy,
@@ -94,9 +98,20 @@ fn blocks(schedule: &Schedule, channels: u32, rank: u32, gathers: bool) -> Vec<B
     all
 }
 
+impl Block {
+    /// Whether an earlier step has waited for this step of another block, or for a later one.
+    fn has_waited_for(&self, block: u32, step: u32) -> bool {
+        self.steps
+            .iter()
+            .filter_map(|earlier| earlier.after)
+            .any(|(other, done)| other == block && done >= step)
+    }
+}
+
 /// Tells every step that another waits for.
 fn mark_awaited(blocks: &mut [Block]) {
-    let awaited: Vec<(u32, u32)> = blocks.iter().flat_map(|b| &b.steps).filter_map(|step| step.after).collect();
+    let awaited: Vec<(u32, u32)> =
+        blocks.iter().flat_map(|b| &b.steps).filter_map(|step| step.after).collect();
     for (block, step) in awaited {
         blocks[block as usize].steps[step as usize].awaited = true;
     }

@@ -7,8 +7,8 @@
 pub mod export;
 mod limits;
 mod read;
-mod run;
 mod rules;
+mod run;
 mod value;
 mod write;
 
@@ -64,7 +64,10 @@ words! {
 impl Op {
     /// Whether it receives.
     pub const fn receives(self) -> bool {
-        matches!(self, Op::Recv | Op::RecvCopySend | Op::RecvReduceSend | Op::RecvReduceCopy | Op::RecvReduceCopySend)
+        matches!(
+            self,
+            Op::Recv | Op::RecvCopySend | Op::RecvReduceSend | Op::RecvReduceCopy | Op::RecvReduceCopySend
+        )
     }
 
     /// Whether it sends.

@@ -63,7 +63,12 @@ impl Reader<'_> {
     }
 
     /// Children of one name, each with the number that it must have.
-    fn numbered<'b>(&self, parent: Node<'b, 'b>, name: &str, key: &str) -> Result<Vec<Node<'b, 'b>>, SynthError> {
+    fn numbered<'b>(
+        &self,
+        parent: Node<'b, 'b>,
+        name: &str,
+        key: &str,
+    ) -> Result<Vec<Node<'b, 'b>>, SynthError> {
         let nodes: Vec<Node> = parent.children().filter(|node| node.has_tag_name(name)).collect();
         for (&node, number) in nodes.iter().zip(0_u32..) {
             let said: u32 = self.value(node, key)?;
@@ -84,7 +89,9 @@ impl Reader<'_> {
         let chunks: u32 = self.value(root, "nchunksperloop")?;
         let per_rank = matches!(coll, Coll::AllGather | Coll::ReduceScatter | Coll::AllToAll);
         if chunks == 0 || (per_rank && !(chunks as usize).is_multiple_of(ranks)) {
-            return Err(self.bad(root, format!("nchunksperloop=\"{chunks}\" does not divide by {ranks} ranks")));
+            return Err(
+                self.bad(root, format!("nchunksperloop=\"{chunks}\" does not divide by {ranks} ranks"))
+            );
         }
         Ok(Algorithm {
             name: self.word(root, "name")?.to_owned(),

@@ -117,7 +117,8 @@ impl<'a> Machine<'a> {
                 }
             }
             for (step, number) in thread.steps.iter().zip(0..) {
-                if (step.op.sends() && thread.send.is_none()) || (step.op.receives() && thread.recv.is_none()) {
+                if (step.op.sends() && thread.send.is_none()) || (step.op.receives() && thread.recv.is_none())
+                {
                     return Err(fault(Rule::Peer, number));
                 }
                 if let Some((block, after)) = step.after {
@@ -178,7 +179,13 @@ impl<'a> Machine<'a> {
     }
 
     /// Does what a step says to memory; gives what it has at hand to send.
-    fn work(&mut self, at: usize, step: &Step, received: Option<Vec<Value>>, clock: &Clock) -> Result<Vec<Value>, Fault> {
+    fn work(
+        &mut self,
+        at: usize,
+        step: &Step,
+        received: Option<Vec<Value>>,
+        clock: &Clock,
+    ) -> Result<Vec<Value>, Fault> {
         use super::Op;
         let mut values = Vec::with_capacity(step.count as usize);
         for part in 0..step.count as i32 {
@@ -216,14 +223,25 @@ impl<'a> Machine<'a> {
         Ok(old.joined(new))
     }
 
-    fn cell(&mut self, at: usize, (buffer, offset): (super::Buffer, i32), part: i32) -> Result<&mut Cell, Fault> {
+    fn cell(
+        &mut self,
+        at: usize,
+        (buffer, offset): (super::Buffer, i32),
+        part: i32,
+    ) -> Result<&mut Cell, Fault> {
         let rank = self.threads[at].rank;
         let place = if offset < 0 { None } else { self.layout.place(rank, buffer, offset + part) };
         let place = place.ok_or_else(|| self.fault(Rule::InBounds, at))?;
         Ok(&mut self.memory[rank as usize][place])
     }
 
-    fn look(&mut self, at: usize, place: (super::Buffer, i32), part: i32, clock: &Clock) -> Result<Value, Fault> {
+    fn look(
+        &mut self,
+        at: usize,
+        place: (super::Buffer, i32),
+        part: i32,
+        clock: &Clock,
+    ) -> Result<Value, Fault> {
         let cell = self.cell(at, place, part)?;
         let ordered = cell.writer.is_none_or(|touch| before(touch, clock));
         let value = cell.value.clone();
@@ -235,7 +253,14 @@ impl<'a> Machine<'a> {
         value.ok_or_else(|| self.fault(Rule::Defined, at))
     }
 
-    fn keep(&mut self, at: usize, place: (super::Buffer, i32), part: i32, value: Value, clock: &Clock) -> Result<(), Fault> {
+    fn keep(
+        &mut self,
+        at: usize,
+        place: (super::Buffer, i32),
+        part: i32,
+        value: Value,
+        clock: &Clock,
+    ) -> Result<(), Fault> {
         let cell = self.cell(at, place, part)?;
         let touched = cell.readers.iter().chain(&cell.writer).all(|&touch| before(touch, clock));
         *cell = Cell { value: Some(value), writer: Some((at, clock[at])), readers: Vec::new() };
@@ -248,7 +273,8 @@ impl<'a> Machine<'a> {
         }
         let unread = self.queues.iter().filter(|(_, queue)| !queue.is_empty()).map(|(key, _)| *key).min();
         if let Some((from, _, channel)) = unread {
-            let sends = |thread: &&Thread| thread.rank == from && thread.channel == channel && thread.send.is_some();
+            let sends =
+                |thread: &&Thread| thread.rank == from && thread.channel == channel && thread.send.is_some();
             let block = self.threads.iter().find(sends).map(|thread| thread.id);
             return Err(Fault { rule: Rule::Received, rank: from, block, step: 0 });
         }

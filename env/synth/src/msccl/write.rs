@@ -30,7 +30,10 @@ impl Algorithm {
         )?;
         for (rank, program) in self.programs.iter().enumerate() {
             let (inputs, outputs, scratch) = (program.inputs, program.outputs, program.scratch);
-            writeln!(out, r#"  <gpu id="{rank}" i_chunks="{inputs}" o_chunks="{outputs}" s_chunks="{scratch}">"#)?;
+            writeln!(
+                out,
+                r#"  <gpu id="{rank}" i_chunks="{inputs}" o_chunks="{outputs}" s_chunks="{scratch}">"#
+            )?;
             for block in &program.blocks {
                 let [send, recv] = [block.send, block.recv].map(|peer| peer.map_or(-1, i64::from));
                 let (id, channel) = (block.id, block.channel);

@@ -59,29 +59,52 @@ impl Sketch {
 
     /// Reads a sketch of this machine; `file` names it in errors.
     pub fn from_toml(file: &str, text: &str, machine: &Machine) -> Result<Sketch, SynthError> {
-        let bad = |place: String, problem: String| SynthError::Format { file: file.to_owned(), place, problem };
+        let bad =
+            |place: String, problem: String| SynthError::Format { file: file.to_owned(), place, problem };
         let read: File = toml::from_str(text).map_err(|error| bad("TOML".to_owned(), error.to_string()))?;
         let ranks = machine.ranks() as u32;
         if read.rank.len() as u32 != ranks {
-            let problem = format!("{} ranks, but {} has {ranks}: make it with the same machine", read.rank.len(), machine.name);
+            let problem = format!(
+                "{} ranks, but {} has {ranks}: make it with the same machine",
+                read.rank.len(),
+                machine.name
+            );
             return Err(bad("[[rank]]".to_owned(), problem));
         }
-        let mut sketch = Sketch { name: file.to_owned(), mode: read.mode, links: Vec::new(), nic_of: vec![None; ranks as usize] };
+        let mut sketch = Sketch {
+            name: file.to_owned(),
+            mode: read.mode,
+            links: Vec::new(),
+            nic_of: vec![None; ranks as usize],
+        };
         for (entry, expected) in read.rank.iter().zip(0..) {
             let place = || format!("rank {}", entry.rank);
             if entry.rank != expected {
-                return Err(bad(place(), format!("rank {expected} is expected here: ranks follow each other")));
+                return Err(bad(
+                    place(),
+                    format!("rank {expected} is expected here: ranks follow each other"),
+                ));
             }
             if let Some(nic) = entry.nic {
-                let known = machine.nics.get(nic as usize).is_some_and(|nic| nic.node == machine.node(expected));
+                let known =
+                    machine.nics.get(nic as usize).is_some_and(|nic| nic.node == machine.node(expected));
                 if !known {
-                    return Err(bad(place(), format!("nic = {nic} is no NIC of node {}", machine.node(expected))));
+                    return Err(bad(
+                        place(),
+                        format!("nic = {nic} is no NIC of node {}", machine.node(expected)),
+                    ));
                 }
             }
             sketch.nic_of[expected as usize] = entry.nic;
-            for (&to, local) in entry.local.iter().map(|to| (to, true)).chain(entry.remote.iter().map(|to| (to, false))) {
+            for (&to, local) in
+                entry.local.iter().map(|to| (to, true)).chain(entry.remote.iter().map(|to| (to, false)))
+            {
                 if to >= ranks || to == expected || machine.together(expected, to) != local {
-                    let (key, what) = if local { ("local", "another rank of its node") } else { ("remote", "a rank of another node") };
+                    let (key, what) = if local {
+                        ("local", "another rank of its node")
+                    } else {
+                        ("remote", "a rank of another node")
+                    };
                     return Err(bad(place(), format!("{key} names {to}, which is not {what}")));
                 }
                 if local && machine.local_rate(expected, to) <= 0.0 {
@@ -91,7 +114,8 @@ impl Sketch {
             }
         }
         if sketch.links.iter().any(|&(from, to)| {
-            !machine.together(from, to) && [from, to].iter().any(|&rank| sketch.nic_of[rank as usize].is_none())
+            !machine.together(from, to)
+                && [from, to].iter().any(|&rank| sketch.nic_of[rank as usize].is_none())
         }) {
             return Err(bad("[[rank]]".to_owned(), "a rank with remote connections needs a nic".to_owned()));
         }

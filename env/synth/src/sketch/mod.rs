@@ -114,7 +114,7 @@ mod tests {
 
     #[test]
     fn a_reversed_sketch_turned_again_is_the_same() {
-        let (_, sketch) = sketch("dgx_a100", 3, Mode::Relay);
+        let (_, sketch) = sketch("aws_p4d", 3, Mode::Relay);
         assert_ne!(sketch.reversed(), sketch);
         assert_eq!(sketch.reversed().reversed(), sketch);
     }

@@ -11,7 +11,8 @@ pub fn bind(machine: &Machine) -> Vec<Option<u32>> {
     let mut load = vec![0_u32; machine.nics.len()];
     let nic_of = machine.gpus.iter().map(|gpu| {
         let nearness = |nic: u32| common(&gpu.place, &machine.nics[nic as usize].place);
-        let best = machine.nics_of(gpu.node).map(|nic| (usize::MAX - nearness(nic), load[nic as usize], nic)).min();
+        let best =
+            machine.nics_of(gpu.node).map(|nic| (usize::MAX - nearness(nic), load[nic as usize], nic)).min();
         best.map(|(_, _, nic)| {
             load[nic as usize] += 1;
             nic
@@ -28,7 +29,9 @@ fn common(a: &Place, b: &Place) -> usize {
 fn groups(machine: &Machine) -> Vec<Vec<u32>> {
     let sorted = (0..machine.nodes() as u32).map(|node| {
         let mut nics: Vec<u32> = machine.nics_of(node).collect();
-        nics.sort_by(|&a, &b| machine.nics[b as usize].rate.total_cmp(&machine.nics[a as usize].rate).then(a.cmp(&b)));
+        nics.sort_by(|&a, &b| {
+            machine.nics[b as usize].rate.total_cmp(&machine.nics[a as usize].rate).then(a.cmp(&b))
+        });
         nics
     });
     let sorted: Vec<Vec<u32>> = sorted.collect();
@@ -40,10 +43,13 @@ fn groups(machine: &Machine) -> Vec<Vec<u32>> {
 pub fn remote_links(machine: &Machine, mode: Mode, nic_of: &[Option<u32>]) -> Vec<(u32, u32)> {
     let ranks = 0..machine.ranks() as u32;
     if mode == Mode::Full {
-        let apart = |from: u32| ranks.clone().filter(move |&to| !machine.together(from, to)).map(move |to| (from, to));
+        let apart = |from: u32| {
+            ranks.clone().filter(move |&to| !machine.together(from, to)).map(move |to| (from, to))
+        };
         return ranks.clone().flat_map(apart).collect();
     }
-    let bound = |nic: u32| ranks.clone().filter(|&rank| nic_of[rank as usize] == Some(nic)).collect::<Vec<_>>();
+    let bound =
+        |nic: u32| ranks.clone().filter(|&rank| nic_of[rank as usize] == Some(nic)).collect::<Vec<_>>();
     let mut links = Vec::new();
     for group in groups(machine) {
         // A NIC that no rank is bound to carries nothing.

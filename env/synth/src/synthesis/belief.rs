@@ -58,10 +58,12 @@ impl Belief {
                 })
             });
             let rates = &machine.rates;
-            let hop = if remote { rates.remote_hop } else { rates.local_hop };
+            let hop = picoseconds(if remote { rates.remote_hop } else { rates.local_hop });
             let busy = picoseconds(chunk_bytes / (sketch.rate(machine, from, to) * BYTES_PER_US));
+            // Who knows of NICs also knows that they work on while a chunk is under way.
+            let (busy, hop) = if assume == Assume::Nic { (busy, hop) } else { (busy + hop, 0) };
             let shared = shared.map_or([None, None], |pair| pair.map(Some));
-            links.push(Link { from, to, remote, busy, hop: picoseconds(hop), shared });
+            links.push(Link { from, to, remote, busy, hop, shared });
         }
         Belief { links, shared: known.len() }
     }

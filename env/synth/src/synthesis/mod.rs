@@ -139,7 +139,12 @@ pub fn synthesize(
     Ok(schedule)
 }
 
-fn spread(machine: &Machine, sketch: &Sketch, task: &Task, recipe: &Recipe) -> Result<Vec<Spread>, SynthError> {
+fn spread(
+    machine: &Machine,
+    sketch: &Sketch,
+    task: &Task,
+    recipe: &Recipe,
+) -> Result<Vec<Spread>, SynthError> {
     let belief = Belief::new(machine, sketch, recipe.assume, task.chunk_bytes);
     match recipe.synthesizer {
         Synthesizer::Greedy => greedy::spread(machine, sketch, &belief, task, recipe),

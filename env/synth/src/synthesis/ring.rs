@@ -10,7 +10,12 @@ use crate::sketch::Sketch;
 const PATIENCE: u32 = 200_000;
 
 /// Spreads every chunk from its owner round a ring.
-pub fn spread(machine: &Machine, sketch: &Sketch, belief: &Belief, task: &Task) -> Result<Vec<Spread>, SynthError> {
+pub fn spread(
+    machine: &Machine,
+    sketch: &Sketch,
+    belief: &Belief,
+    task: &Task,
+) -> Result<Vec<Spread>, SynthError> {
     let mut rings: Vec<Vec<u32>> = Vec::new();
     for turn in 0..task.chunks {
         let ring = Ways { machine, sketch, turn, looks: 0 }.ring();
@@ -70,7 +75,8 @@ impl Ways<'_> {
             if node + 1 == nodes {
                 return self.sketch.has(at, way[0]);
             }
-            let next: Vec<u32> = self.machine.ranks_of(node + 1).filter(|&to| self.sketch.has(at, to)).collect();
+            let next: Vec<u32> =
+                self.machine.ranks_of(node + 1).filter(|&to| self.sketch.has(at, to)).collect();
             return next.into_iter().any(|to| {
                 way.push(to);
                 let found = self.node(node + 1, nodes, way);

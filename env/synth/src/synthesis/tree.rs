@@ -101,7 +101,13 @@ impl Growth<'_> {
         there.iter().zip(0..).find(|(there, _)| there.is_none()).map(|(_, rank)| rank)
     }
 
-    fn offer(&mut self, rank: u32, at: u64, there: &[Option<u64>], queue: &mut BinaryHeap<Reverse<(u64, u32, u32)>>) {
+    fn offer(
+        &mut self,
+        rank: u32,
+        at: u64,
+        there: &[Option<u64>],
+        queue: &mut BinaryHeap<Reverse<(u64, u32, u32)>>,
+    ) {
         for place in 0..self.out[rank as usize].len() {
             let number = self.out[rank as usize][place];
             let link = &self.belief.links[number as usize];
