@@ -12,6 +12,7 @@ mod machine;
 mod plugin;
 mod policy_file;
 mod simulate;
+mod synth;
 mod train;
 mod tune;
 mod validate;
@@ -30,6 +31,7 @@ pub fn run(args: &Args) -> Result<Ending> {
         Command::Validate(args) => validate::run(args, &session),
         Command::Calibrate(args) => calibrate::run(args, &session),
         Command::Tune(args) => tune::run(args, &session),
+        Command::Synth(args) => synth::run(args, &session),
         Command::Decide(args) => decide::run(args, &session),
         Command::CheckEnv(args) => check_env::run(args, &session),
         Command::Train(args) => train::run(args, &session),
