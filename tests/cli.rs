@@ -11,12 +11,13 @@ use crate::util::{Dir, assert_same};
 const SIMULATE: &str = "simulate --cluster dgx_a100 --nodes 2 --collective allreduce";
 
 /// Every command, and none.
-const COMMANDS: [&str; 16] = [
+const COMMANDS: [&str; 17] = [
     "",
     "simulate",
     "validate",
     "calibrate",
     "tune",
+    "synth",
     "decide",
     "check-env",
     "train",

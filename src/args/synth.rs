@@ -86,7 +86,11 @@ pub struct SynthArgs {
     #[arg(long, value_name = "FILE")]
     pub sketch_out: Option<PathBuf>,
     /// Prove an MSCCL file instead: exit code 0, or 1 with the first rule that it breaks
-    #[arg(long, value_name = "FILE", exclusive = true)]
+    #[arg(
+        long,
+        value_name = "FILE",
+        conflicts_with_all = ["cluster", "topo", "nodes", "collective", "bytes", "sketch_file", "out", "picture", "sketch_out"]
+    )]
     pub verify: Option<PathBuf>,
 }
 

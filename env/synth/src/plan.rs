@@ -10,6 +10,7 @@ use crate::bound::{self, Utilisation};
 use crate::error::SynthError;
 use crate::execute::Executor;
 use crate::machine::Machine;
+use crate::msccl::export::export;
 use crate::schedule::Schedule;
 use crate::sketch::{Mode, Sketch};
 use crate::synthesis::{Recipe, Synthesizer, synthesize};
@@ -42,6 +43,8 @@ pub struct Choice {
     pub recipes: Vec<Recipe>,
     /// Backends.
     pub backends: Vec<Backend>,
+    /// Whether only what MSCCL's executors have room for is taken.
+    pub exportable: bool,
 }
 
 impl Choice {
@@ -58,6 +61,7 @@ impl Choice {
             sketches: modes.iter().map(|&mode| Sketch::new(machine, mode)).collect(),
             recipes: with(Recipe::AWARE).chain([unaware, ring.with_chunks(4)]).collect(),
             backends: backends(),
+            exportable: false,
         }
     }
 }
@@ -96,8 +100,18 @@ pub fn best(
                 }
             };
             let executor = Executor::new(machine, sketch, &schedule);
-            let timed = choice.backends.iter().map(|backend| (executor.micros(bytes, backend), *backend));
-            let fastest = timed.reduce(|best, next| if next.0 < best.0 { next } else { best });
+            let mut fastest: Option<(f64, Backend)> = None;
+            for backend in &choice.backends {
+                if let Some(error) = choice.exportable.then(|| export(&schedule, backend, "").err()).flatten()
+                {
+                    refused = Some(error);
+                    continue;
+                }
+                let micros = executor.micros(bytes, backend);
+                if fastest.is_none_or(|fastest| micros < fastest.0) {
+                    fastest = Some((micros, *backend));
+                }
+            }
             let Some((micros, backend)) = fastest else { continue };
             if best.as_ref().is_none_or(|best| micros < best.micros) {
                 best = Some(Plan { sketch: sketch.clone(), recipe: *recipe, schedule, backend, micros });

@@ -140,7 +140,7 @@ pub fn synth_machine(
 
 /// What is tried: all that is usual, but for what is given.
 fn choice(args: &SynthArgs, machine: &Machine) -> Result<Choice> {
-    let mut choice = Choice::usual(machine);
+    let mut choice = Choice { exportable: args.out.is_some(), ..Choice::usual(machine) };
     if let Some(mode) = args.sketch.mode() {
         choice.sketches = vec![Sketch::new(machine, mode)];
     }

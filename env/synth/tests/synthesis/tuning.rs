@@ -2,6 +2,7 @@
 
 use dynamiccl_spec::Collective;
 use dynamiccl_synth::joint::{SIZES, Setting, Task};
+use dynamiccl_synth::msccl::export::export;
 use dynamiccl_synth::{Mode, plan};
 
 use crate::searches::{mraco, space};
@@ -44,6 +45,18 @@ fn settings_begin_with_msccls_own_and_have_times_that_replay() {
     let machine = testbed("tuccl_v100", 2);
     let micros = || Task::new(&machine, Collective::AllReduce, 1 << 20).micros(&start);
     assert_eq!(micros().to_bits(), micros().to_bits());
+}
+
+#[test]
+fn a_plan_that_is_to_be_exported_fits() {
+    let machine = testbed("tuccl_a100", 2);
+    let fits = |exportable| {
+        let choice = plan::Choice { exportable, ..plan::Choice::usual(&machine) };
+        let plan = plan::best(&machine, Collective::AllReduce, 1 << 30, &choice).unwrap();
+        (export(&plan.schedule, &plan.backend, "x").is_ok(), plan.micros)
+    };
+    let (any, roomy) = (fits(false), fits(true));
+    assert!(!any.0 && roomy.0 && roomy.1 > any.1, "{any:?} {roomy:?}");
 }
 
 #[test]
