@@ -36,7 +36,7 @@ pub fn setting(point: &Point) -> Setting {
 pub fn mraco(task: &Task<'_>, seed: u64) -> Found {
     let mut noise = Random::of(seed, 1);
     let start = Point::at(START.map(|value| value as u8));
-    let mut search = Mraco::new(space(), start, &[1.0; 3], Schedule::FULL, seed);
+    let mut search = Mraco::new(space(), start, &[1.0; 3], Schedule::of(space().points()), seed);
     let found = drive(&mut search, f64::INFINITY, |trial| {
         let spread = NOISE / (CALLS * trial.resource).sqrt();
         task.micros(&setting(&trial.point)) * exp(spread * noise.normal())
