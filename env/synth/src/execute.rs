@@ -94,7 +94,7 @@ impl<'a> Executor<'a> {
         let followed = f64::from(most_tiles.max(1)).min(tiles);
         let mut run = Run::new(self, backend, chunk / tiles * backend.wire(), followed as usize);
         run.flows = flows.then(Vec::new);
-        run.to_the_end();
+        run.finish();
         let last = run.finished[run.finished.len() - 1];
         let rest = (tiles - followed) * run.pace();
         let wire = chunk * backend.wire();
@@ -209,7 +209,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    fn to_the_end(&mut self) {
+    fn finish(&mut self) {
         for connection in 0..self.lines.len() {
             self.try_start(connection);
         }

@@ -181,7 +181,7 @@ impl<'a> Matching<'a> {
     fn match_dirty(&mut self) {
         let mut dirty = std::mem::take(&mut self.dirty);
         for last in (1..dirty.len()).rev() {
-            let other = (u64::from(self.random.next_u32()) * (last as u64 + 1) >> 32) as usize;
+            let other = self.below(last + 1);
             dirty.swap(last, other);
         }
         for &link in dirty.iter().filter(|&&link| !self.belief.links[link as usize].remote) {
@@ -199,7 +199,7 @@ impl<'a> Matching<'a> {
     fn match_remote(&mut self, dirty: &mut [u32]) {
         if self.in_step && !dirty.is_empty() {
             let nodes = self.machine.nodes() as u32;
-            let turn = (u64::from(self.random.next_u32()) * u64::from(nodes) >> 32) as u32;
+            let turn = self.below(nodes as usize) as u32;
             let distance = |link: &u32| {
                 let link = &self.belief.links[*link as usize];
                 self.machine.node(link.to) + nodes - self.machine.node(link.from)
@@ -261,12 +261,17 @@ impl<'a> Matching<'a> {
         });
     }
 
+    /// A random number below a count.
+    fn below(&mut self, count: usize) -> usize {
+        ((u64::from(self.random.next_u32()) * count as u64) >> 32) as usize
+    }
+
     /// A chunk for a link: the first from a random place on; between nodes that know of NICs the one that
     /// fewest nodes have, so that none is left for the end.
     fn pick(&mut self, number: u32) -> Option<usize> {
+        let start = self.below(self.total);
         let link = &self.belief.links[number as usize];
         let (have, coming) = (self.have.row(link.from as usize), self.coming.row(link.to as usize));
-        let start = (u64::from(self.random.next_u32()) * self.total as u64 >> 32) as usize;
         if !link.remote || !self.local {
             return first_from(start, self.words, |word| have[word] & !coming[word]);
         }
