@@ -17,6 +17,7 @@ const COMMANDS: [&str; 17] = [
     "validate",
     "calibrate",
     "tune",
+    "synth",
     "decide",
     "check-env",
     "train",

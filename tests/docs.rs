@@ -52,13 +52,15 @@ fn the_cluster_page_explains_every_field() {
 }
 
 /// Commands that between them print every field of every document.
-const DOCUMENTS: [&str; 23] = [
+const DOCUMENTS: &[&str] = &[
     "simulate --curriculum smoke --worlds 1",
     "simulate --cluster dgx_a100 --nodes 1 --collective allreduce --bytes 1M",
     "validate --sweeps sweeps",
     "validate --tables tables",
     "calibrate --log all_reduce.json --cluster h100_4gpu --out mine.toml",
     "tune --method tpe --cluster dgx_a100 --nodes 1 --collective allreduce --bytes 1M --budget 12",
+    "tune --joint --cluster aws_p4d --nodes 2 --ranks-per-node 2 --collective allgather --bytes 1M --budget 5",
+    "synth --cluster aws_p4d --nodes 2 --ranks-per-node 2 --collective allgather --bytes 1M --sketch pair",
     "check-env sim --steps 1000",
     "decide --policy tiny.safetensors --cluster dgx_a100 --nodes 1 --collective reduce",
     "eval --against nccl,oracle --clusters dgx_a100 --nodes 1 --worlds 1 --seeds 1",
@@ -107,6 +109,7 @@ fn the_command_page_explains_every_flag() {
         "validate",
         "calibrate",
         "tune",
+        "synth",
         "check-env",
         "train",
         "decide",

@@ -19,6 +19,9 @@ mod calibrate;
 /// `tune`.
 mod tune;
 
+/// `synth` and `tune --joint`.
+mod synth;
+
 /// `check-env`.
 mod check_env;
 

@@ -24,6 +24,7 @@ mod plugin;
 mod rails;
 mod shared;
 mod simulate;
+mod synth;
 mod train;
 mod tune;
 mod validate;
@@ -43,6 +44,7 @@ pub use plugin::{DoctorArgs, InstallArgs, LibraryArgs, PluginArgs, PluginCommand
 pub use rails::RailsArgs;
 pub use shared::MachineArgs;
 pub use simulate::SimulateArgs;
+pub use synth::SynthArgs;
 pub use train::{Every, TrainArgs};
 pub use tune::{Method, SpaceKind, TuneArgs};
 pub use validate::ValidateArgs;
@@ -121,6 +123,8 @@ pub enum Command {
     Calibrate(CalibrateArgs),
     /// Search the best settings of calls by trying them
     Tune(TuneArgs),
+    /// Make a schedule for a machine's links, prove it and time it; or prove an MSCCL file
+    Synth(SynthArgs),
     /// What a policy chooses on one machine over all sizes, and NCCL's choice beside it
     Decide(DecideArgs),
     /// Hold an environment to every rule of the contract

@@ -13,6 +13,7 @@ mod plugin;
 mod policy_file;
 mod rails;
 mod simulate;
+mod synth;
 mod train;
 mod tune;
 mod validate;
@@ -31,6 +32,7 @@ pub fn run(args: &Args) -> Result<Ending> {
         Command::Validate(args) => validate::run(args, &session),
         Command::Calibrate(args) => calibrate::run(args, &session),
         Command::Tune(args) => tune::run(args, &session),
+        Command::Synth(args) => synth::run(args, &session),
         Command::Decide(args) => decide::run(args, &session),
         Command::CheckEnv(args) => check_env::run(args, &session),
         Command::Train(args) => train::run(args, &session),
