@@ -30,4 +30,5 @@ pub mod trigger;
 pub mod tuccl;
 pub mod validate;
 pub mod workload;
+pub mod wan;
 pub mod world;
