@@ -52,7 +52,7 @@ fn the_cluster_page_explains_every_field() {
 }
 
 /// Commands that between them print every field of every document.
-const DOCUMENTS: [&str; 19] = [
+const DOCUMENTS: [&str; 22] = [
     "simulate --curriculum smoke --worlds 1",
     "simulate --cluster dgx_a100 --nodes 1 --collective allreduce --bytes 1M",
     "validate --sweeps sweeps",
@@ -68,6 +68,9 @@ const DOCUMENTS: [&str; 19] = [
     "export --policy tiny.safetensors --out t.conf --format nccl-csv --cluster dgx_a100 --nodes 2",
     "export --policy tiny.safetensors --out b.safetensors --history job.jsonl",
     "export --out c.safetensors --calibrate-guard --cluster dgx_a100 --nodes 1 --worlds 1",
+    "wan --collectives 100",
+    "wan --grid --collectives 10",
+    "wan --policy none --traces 1 --collectives 20",
     "plugin path",
     "plugin install --to lib",
     "plugin doctor --ranks 1",
@@ -109,6 +112,7 @@ fn the_command_page_explains_every_flag() {
         "eval",
         "inspect",
         "export",
+        "wan",
         "plugin path",
         "plugin install",
         "plugin doctor",

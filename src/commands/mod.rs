@@ -15,6 +15,7 @@ mod simulate;
 mod train;
 mod tune;
 mod validate;
+mod wan;
 
 use anyhow::Result;
 
@@ -36,6 +37,7 @@ pub fn run(args: &Args) -> Result<Ending> {
         Command::Eval(args) => eval::run(args, &session),
         Command::Inspect(args) => inspect::run(args, &session),
         Command::Export(args) => export::run(args, &session),
+        Command::Wan(args) => wan::run(args, &session),
         Command::Plugin(args) => plugin::run(args, &session),
         Command::Bench => bench::run(&session),
     }

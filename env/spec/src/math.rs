@@ -163,6 +163,8 @@ mod tests {
     #[test]
     fn the_normal_distribution_never_falls() {
         let shares: Vec<f64> = (-9000..=9000).map(|at| normal_below(f64::from(at) / 1000.0)).collect();
-        assert!(shares.is_sorted_by(|a, b| *b >= *a - 1e-15) && shares.iter().all(|p| (0.0..=1.0).contains(p)));
+        assert!(
+            shares.is_sorted_by(|a, b| *b >= *a - 1e-15) && shares.iter().all(|p| (0.0..=1.0).contains(p))
+        );
     }
 }

@@ -165,9 +165,7 @@ fn log_uniform(rng: &mut ChaCha8Rng, [low, high]: [f64; 2]) -> f64 {
 }
 
 fn check(name: &str, file: &WanFile) -> Result<(), CurriculumError> {
-    let bad = |key: &str, value: String, remedy: &str| {
-        Err(CurriculumError::value(name, key, &value, remedy))
-    };
+    let bad = |key: &str, value: String, remedy: &str| Err(CurriculumError::value(name, key, &value, remedy));
     if file.schema != SCHEMA {
         return bad("schema", file.schema.to_string(), "this build reads schema 1");
     }
@@ -177,7 +175,8 @@ fn check(name: &str, file: &WanFile) -> Result<(), CurriculumError> {
     if !file.networks.iter().any(|sizes| sizes.weight > 0.0) {
         return bad("networks", "[]".to_owned(), "give at least one with a weight above 0");
     }
-    if let Some(sizes) = file.networks.iter().find(|sizes| !(sizes.weight >= 0.0 && sizes.weight.is_finite())) {
+    if let Some(sizes) = file.networks.iter().find(|sizes| !(sizes.weight >= 0.0 && sizes.weight.is_finite()))
+    {
         return bad("networks", sizes.weight.to_string(), "a weight is a number from 0 up");
     }
     let ranges = [
@@ -231,7 +230,10 @@ mod tests {
             WanCurriculum::parse("x.toml", &text.replace(from, to)).unwrap_err().to_string()
         };
         let message = refused("schema = 1", "schema = 7");
-        assert!(message.contains("x.toml") && message.contains("schema") && message.contains('7'), "{message}");
+        assert!(
+            message.contains("x.toml") && message.contains("schema") && message.contains('7'),
+            "{message}"
+        );
         let message = refused("\"0.99\"", "\"1.5\"");
         assert!(message.contains("below 1"), "{message}");
         let message = refused("[4, 4]", "[4]");

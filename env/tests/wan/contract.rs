@@ -76,7 +76,10 @@ fn a_controller_sees_what_the_environment_shows() {
         let passed = course.run(&setting, costs, lag, &mut recorder);
         let (mut actor, mut sum) = (RandomActor::new(5), 0.0);
         for shown in &recorder.0 {
-            assert_eq!((&shown.context, &shown.history, shown.mask), (&seen.context, &seen.history, seen.mask));
+            assert_eq!(
+                (&shown.context, &shown.history, shown.mask),
+                (&seen.context, &seen.history, seen.mask)
+            );
             let action: Action = actor.act(&seen);
             let step = env.step(&action, &mut seen).unwrap();
             sum += step.info.ms + step.info.cost_ms;

@@ -6,7 +6,13 @@ use dynamiccl_env::wan::{Costs, Setting};
 
 use crate::study;
 
-fn comparison(setting: &Setting, rho: f64, costs: [f64; 2], traces: usize, collectives: usize) -> Comparison<'_> {
+fn comparison(
+    setting: &Setting,
+    rho: f64,
+    costs: [f64; 2],
+    traces: usize,
+    collectives: usize,
+) -> Comparison<'_> {
     let costs = Costs { rebuild_ms: costs[0], reroute_ms: costs[1] };
     Comparison { setting, costs, rho, lag: 0, traces, collectives, seed: 1, threads: 2 }
 }

@@ -63,8 +63,8 @@ fn without_delays_the_mean_is_known() {
     // E[1/min] = 1/10 − ∫ P(min > x)/x² dx.
     let steps = 900_000;
     let at = |step: i32| 10.0 + 90.0 * (f64::from(step) + 0.5) / f64::from(steps);
-    let integral: f64 =
-        (0..steps).map(|step| slowest(at(step)) / (at(step) * at(step))).sum::<f64>() * 90.0 / f64::from(steps);
+    let integral: f64 = (0..steps).map(|step| slowest(at(step)) / (at(step) * at(step))).sum::<f64>() * 90.0
+        / f64::from(steps);
     assert!((0.1 - integral - 0.042_140_1).abs() < 1e-6, "{}", 0.1 - integral);
     assert!((7.0 * 8.0 * 64.0 * (0.1 - integral) - 151.03).abs() < 0.01);
 }
@@ -73,7 +73,8 @@ fn without_delays_the_mean_is_known() {
 fn correlated_traffic_turns_the_order_of_rings_and_routes() {
     let run = |rho| {
         let setting = study(4);
-        let mut run = Modes { cadence: 10, lag: 0, rho, seed: 3 }.begin(&setting, Search::new(&setting.network));
+        let mut run =
+            Modes { cadence: 10, lag: 0, rho, seed: 3 }.begin(&setting, Search::new(&setting.network));
         run.run(20_000);
         gains(run.means())
     };
@@ -86,7 +87,8 @@ fn correlated_traffic_turns_the_order_of_rings_and_routes() {
 #[test]
 fn links_that_are_seen_too_late_are_worth_nothing_where_nothing_lasts() {
     let setting = study(4);
-    let mut run = Modes { cadence: 10, lag: 1, rho: 0.0, seed: 1 }.begin(&setting, Search::new(&setting.network));
+    let mut run =
+        Modes { cadence: 10, lag: 1, rho: 0.0, seed: 1 }.begin(&setting, Search::new(&setting.network));
     run.run(10_000);
     let got = gains(run.means());
     assert!(got.iter().all(|gain| gain.abs() < 2.5), "{got:?}");

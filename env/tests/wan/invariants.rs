@@ -9,7 +9,8 @@ use proptest::prelude::*;
 /// Any small WAN, with any collective and either kind of router.
 fn any_setting() -> impl Strategy<Value = Setting> {
     let datacentre = (1usize..5, 1usize..4).prop_map(|(gpus, routers)| Datacentre { gpus, routers });
-    let collectives = [Collective::AllGather, Collective::AllReduce, Collective::ReduceScatter, Collective::AllToAll];
+    let collectives =
+        [Collective::AllGather, Collective::AllReduce, Collective::ReduceScatter, Collective::AllToAll];
     let forwarding = [Forwarding::CutThrough, Forwarding::StoreAndForward];
     (
         prop::collection::vec(datacentre, 2..4),

@@ -31,8 +31,13 @@ impl Clairvoyant {
             let remedy = format!("give fewer GPUs or routers, so that there are at most {MOST_STATES}");
             return Err(WanError::TooLarge { states: format!("{states:.0}"), remedy });
         }
-        let mut known =
-            Clairvoyant { rings: every_ring(network), choices: routers * routers, begin: 0, clocks: Clocks::default(), hops: Vec::new() };
+        let mut known = Clairvoyant {
+            rings: every_ring(network),
+            choices: routers * routers,
+            begin: 0,
+            clocks: Clocks::default(),
+            hops: Vec::new(),
+        };
         known.begin = known.number(setting, &Arrangement::usual(network));
         Ok(known)
     }

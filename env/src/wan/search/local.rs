@@ -94,7 +94,8 @@ impl Climb<'_> {
 }
 
 fn pairs(count: usize) -> impl Iterator<Item = (usize, usize)> {
-    (0..count).flat_map(move |one| (0..count).filter(move |&other| other != one).map(move |other| (one, other)))
+    (0..count)
+        .flat_map(move |one| (0..count).filter(move |&other| other != one).map(move |other| (one, other)))
 }
 
 fn swap(part: &mut [u16], one: usize, other: usize) {
