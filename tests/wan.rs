@@ -10,7 +10,11 @@ fn modes(words: &str) -> Vec<(String, f64, f64)> {
         .iter()
         .map(|mode| {
             assert_eq!(fields(mode), ["gain", "mean_ms", "mode"]);
-            (mode["mode"].as_str().unwrap_or_default().to_owned(), number(&mode["mean_ms"]), number(&mode["gain"]))
+            (
+                mode["mode"].as_str().unwrap_or_default().to_owned(),
+                number(&mode["mean_ms"]),
+                number(&mode["gain"]),
+            )
         })
         .collect()
 }
@@ -18,11 +22,17 @@ fn modes(words: &str) -> Vec<(String, f64, f64)> {
 #[test]
 fn the_study_is_reproduced() {
     let modes = modes("--gpus 8 --mb 32 --delay 1ms --collectives 20000");
-    for ((name, ms, gain), expected) in
-        modes.iter().zip([("base", 76.35, 0.0), ("ccl", 71.75, 6.0), ("wan", 51.74, 32.2), ("both", 49.28, 35.5)])
-    {
+    for ((name, ms, gain), expected) in modes.iter().zip([
+        ("base", 76.35, 0.0),
+        ("ccl", 71.75, 6.0),
+        ("wan", 51.74, 32.2),
+        ("both", 49.28, 35.5),
+    ]) {
         assert_eq!(name, expected.0);
-        assert!((ms / expected.1 - 1.0).abs() < 0.01 && (gain - expected.2).abs() < 1.0, "{name} {ms} {gain}");
+        assert!(
+            (ms / expected.1 - 1.0).abs() < 0.01 && (gain - expected.2).abs() < 1.0,
+            "{name} {ms} {gain}"
+        );
     }
 }
 
@@ -98,12 +108,21 @@ fn too_many_rings_leave_the_clairvoyant_out_and_say_so() {
 #[test]
 fn what_is_no_wan_is_an_error() {
     for (words, expected) in [
-        ("--gpus 9", "--gpus 9: 2 datacentres cannot share them evenly; give the GPUs of each, like --gpus 3,5"),
+        (
+            "--gpus 9",
+            "--gpus 9: 2 datacentres cannot share them evenly; give the GPUs of each, like --gpus 3,5",
+        ),
         ("--rho 1", "--rho 1: give a correlation from 0 to below 1"),
         ("--mb 0", "0 MB of a chunk: give more than 0"),
         ("--datacentres 1", "1 datacentres: give 2 to 16"),
-        ("--between-gbps 100,10", "100 to 10 Gbit/s between datacentres: give two numbers above 0, the smaller first"),
-        ("--collective broadcast", "broadcast is no collective of a ring: give allgather, reducescatter, allreduce, alltoall"),
+        (
+            "--between-gbps 100,10",
+            "100 to 10 Gbit/s between datacentres: give two numbers above 0, the smaller first",
+        ),
+        (
+            "--collective broadcast",
+            "broadcast is no collective of a ring: give allgather, reducescatter, allreduce, alltoall",
+        ),
     ] {
         Dir::new().run(&format!("wan {words}")).assert_error(&format!("error: {expected}"));
     }
@@ -116,5 +135,7 @@ fn the_environment_keeps_the_contract() {
     let said = Dir::new().run("check-env wan --steps 2000");
     assert_eq!(said.code, 0, "{}{}", said.stdout, said.stderr);
     assert!(said.stdout.ends_with("Summary  wan-v1 keeps the contract\n"), "{}", said.stdout);
-    Dir::new().run("check-env wan --curriculum wann").assert_error("error: unknown curriculum \"wann\"; did you mean \"wan\"? (known: wan)");
+    Dir::new()
+        .run("check-env wan --curriculum wann")
+        .assert_error("error: unknown curriculum \"wann\"; did you mean \"wan\"? (known: wan)");
 }

@@ -21,7 +21,9 @@ fn main() -> Result<(), Box<dyn Error>> {
         let costs = Costs { rebuild_ms, reroute_ms };
         let comparison =
             Comparison { setting: &setting, costs, rho, lag: 0, traces, collectives, seed: 1, threads: 2 };
-        let courses = comparison.courses(|| Ok::<_, Box<dyn Error + Send + Sync>>(())).map_err(|e| e as Box<dyn Error>)?;
+        let courses = comparison
+            .courses(|| Ok::<_, Box<dyn Error + Send + Sync>>(()))
+            .map_err(|e| e as Box<dyn Error>)?;
         let mut cadence = comparison.best_cadence(&courses).ok_or("no cadence")?;
         let mut threshold = comparison.best_threshold(&courses).ok_or("no trigger")?;
         let least = comparison.clairvoyant(&courses, || Ok::<_, Box<dyn Error + Send + Sync>>(()))?;

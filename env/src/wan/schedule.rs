@@ -24,7 +24,7 @@ impl Schedule {
 
     /// The rounds of a collective among this many GPUs.
     pub fn new(collective: Collective, gpus: usize) -> Result<Self, WanError> {
-        let others = gpus - 1;
+        let others = gpus.saturating_sub(1);
         let chunks: Vec<f64> = match collective {
             Collective::AllGather | Collective::ReduceScatter => vec![1.0; others],
             // What a reduce-scatter leaves goes round once more.
