@@ -79,7 +79,8 @@ fn bars_of(bars: &[(&str, f64, Option<f64>)], name: &str) -> String {
         let corner = left + 2.4 * BAR * (at as f64 + 0.3);
         let (top, title) = (y.at(*ms), format!("{name}: {ms:.2} ms"));
         svg.rectangle([corner, top], [BAR, y.place[0] - top], &format!("bar t{at}"), &title);
-        svg.text([corner + BAR / 2.0, top - 5.0], "tick middle", &format!("{ms:.1}"));
+        let above = y.at(ms + spread.unwrap_or(0.0)) - 5.0;
+        svg.text([corner + BAR / 2.0, above], "tick middle", &format!("{ms:.1}"));
         svg.text([corner + BAR / 2.0, below + height + 15.0], "label middle", name);
         if let Some(spread) = spread {
             let middle = corner + BAR / 2.0;
