@@ -138,5 +138,5 @@ fn the_environment_keeps_the_contract() {
     assert!(said.stdout.ends_with("Summary  wan-v1 keeps the contract\n"), "{}", said.stdout);
     Dir::new()
         .run("check-env wan --curriculum wann")
-        .assert_error("error: unknown curriculum \"wann\"; did you mean \"wan\"? (known: wan)");
+        .assert_error("error: unknown curriculum \"wann\"; did you mean \"wan\"? (known: wan); or give a file ending in .toml");
 }
