@@ -36,21 +36,21 @@ fn figures(comparison: &Comparison<'_>) -> [f64; 4] {
     ]
 }
 
+/// Two rows of the published table; `examples/wan_table.rs` prints all of them.
 #[test]
 fn who_decides_when_costs_what_it_does_in_the_study() {
     let setting = study(4);
     for (rho, costs, expected, within) in [
         (0.0, [20.0, 1.0], [52.2, 47.3, 42.7, 36.6], 0.03),
-        (0.95, [100.0, 5.0], [47.6, 47.7, 40.5, 33.1], 0.06),
+        (0.95, [100.0, 5.0], [47.6, 47.7, 40.5, 33.1], 0.07),
     ] {
-        let got = figures(&comparison(&setting, rho, costs, 2, 800));
+        let got = figures(&comparison(&setting, rho, costs, 2, 500));
         for (got, expected) in got.iter().zip(expected) {
             assert!((got / expected - 1.0).abs() < within, "rho {rho}: {got} {expected}");
         }
     }
 }
 
-/// All four rows of the published table; `examples/wan_table.rs` prints it.
 #[test]
 fn nobody_beats_who_knows_everything() {
     let setting = study(3);

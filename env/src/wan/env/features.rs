@@ -42,7 +42,7 @@ const CONTEXT: [(&str, f32); 33] = [
     ("since_rebuild", 0.0),
     ("correlation", -1.0),
     ("lag", 0.0),
-    ("chunk", 0.0),
+    ("log_chunk", 0.0),
     ("gpus", 0.0),
     ("datacentres", 0.0),
     ("delay", 0.0),
