@@ -65,9 +65,10 @@ impl Clock {
             std::mem::swap(now, before);
             let mut ready = before[n - 1];
             for (((hop, sent), now), before) in hops.iter().zip(&mut *sent).zip(&mut *now).zip(&*before) {
-                for link in 0..hop.links {
-                    sent[link] = ready.max(sent[link]) + chunks * hop.send[link];
-                    ready = sent[link] + hop.delay[link];
+                let links = sent.iter_mut().zip(&hop.send).zip(&hop.delay);
+                for ((sent, send), delay) in links.take(hop.links) {
+                    *sent = ready.max(*sent) + chunks * send;
+                    ready = *sent + delay;
                 }
                 *now = ready;
                 ready = *before;
