@@ -24,6 +24,7 @@ const COMMANDS: [&str; 17] = [
     "eval",
     "inspect",
     "export",
+    "wan",
     "plugin",
     "plugin path",
     "plugin install",

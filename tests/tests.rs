@@ -44,6 +44,8 @@ mod plugin_ranks;
 
 /// `rails`.
 mod rails;
+/// `wan`.
+mod wan;
 
 /// `bench`.
 mod bench;

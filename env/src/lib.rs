@@ -30,5 +30,6 @@ pub mod trace;
 pub mod trigger;
 pub mod tuccl;
 pub mod validate;
+pub mod wan;
 pub mod workload;
 pub mod world;

@@ -28,6 +28,7 @@ mod synth;
 mod train;
 mod tune;
 mod validate;
+mod wan;
 
 use std::num::ParseIntError;
 use std::str::FromStr;
@@ -48,6 +49,7 @@ pub use synth::SynthArgs;
 pub use train::{Every, TrainArgs};
 pub use tune::{Method, SpaceKind, TuneArgs};
 pub use validate::ValidateArgs;
+pub use wan::WanArgs;
 
 /// Learns NCCL's per-call knobs in a simulator and loads them into unmodified jobs
 ///
@@ -137,6 +139,8 @@ pub enum Command {
     Inspect(InspectArgs),
     /// Write a policy as a file to deploy, or as a table for NVIDIA's example tuner
     Export(ExportArgs),
+    /// Collectives across datacentres: rings and routes that change, and who decides when
+    Wan(WanArgs),
     /// The library that NCCL loads: where it is, and whether a job with it would run well
     Plugin(PluginArgs),
     /// Photonic rails: what changing circuits costs a job, and what the network behind it costs

@@ -17,6 +17,7 @@ mod synth;
 mod train;
 mod tune;
 mod validate;
+mod wan;
 
 use anyhow::Result;
 
@@ -39,6 +40,7 @@ pub fn run(args: &Args) -> Result<Ending> {
         Command::Eval(args) => eval::run(args, &session),
         Command::Inspect(args) => inspect::run(args, &session),
         Command::Export(args) => export::run(args, &session),
+        Command::Wan(args) => wan::run(args, &session),
         Command::Plugin(args) => plugin::run(args, &session),
         Command::Rails(args) => rails::run(args, &session),
         Command::Bench => bench::run(&session),

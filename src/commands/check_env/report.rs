@@ -23,7 +23,7 @@ impl<'a> Document<'a> {
     pub fn new(args: &'a CheckEnvArgs, report: &'a Report) -> Self {
         let drawn = args.env != EnvKind::Trace;
         let trace = args.trace.as_ref().map(|path| path.display().to_string());
-        let curriculum = drawn.then(|| args.curriculum());
+        let curriculum = drawn.then_some(args.curriculum());
         Document { env: args.env, curriculum, trace, ok: report.ok(), report }
     }
 }

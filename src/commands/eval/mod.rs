@@ -1,7 +1,7 @@
 //! `eval`: how good tuners are, on the same calls in the same worlds.
 
 mod files;
-pub mod html;
+mod html;
 mod proof;
 mod report;
 mod roster;

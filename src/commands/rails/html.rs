@@ -1,7 +1,7 @@
 //! `rails --html`: the figures as one page that needs no network, no script and no other file.
 
 use super::report::{Point, Report};
-use crate::commands::eval::html::svg::{Axis, Svg, escape};
+use crate::svg::{Axis, Svg, escape};
 
 const STYLE: &str = include_str!("../eval/html/page.css");
 const PLOT: [f64; 2] = [620.0, 260.0];
