@@ -39,6 +39,9 @@ mod plugin;
 mod plugin_doctor;
 mod plugin_ranks;
 
+/// `live`.
+mod live;
+
 /// `bench`.
 mod bench;
 

@@ -20,6 +20,7 @@ mod decide;
 mod eval;
 mod export;
 mod inspect;
+mod live;
 mod plugin;
 mod shared;
 mod simulate;
@@ -38,6 +39,7 @@ pub use decide::DecideArgs;
 pub use eval::{EvalArgs, Proof};
 pub use export::{ExportArgs, ExportFormat};
 pub use inspect::InspectArgs;
+pub use live::{JobArgs, LiveArgs, LiveCommand, LiveEvalArgs, LiveRival, SweepArgs};
 pub use plugin::{DoctorArgs, InstallArgs, LibraryArgs, PluginArgs, PluginCommand, ProbeArgs};
 pub use shared::MachineArgs;
 pub use simulate::SimulateArgs;
@@ -133,6 +135,8 @@ pub enum Command {
     Export(ExportArgs),
     /// The library that NCCL loads: where it is, and whether a job with it would run well
     Plugin(PluginArgs),
+    /// The same on real NCCL: time every setting on real ranks
+    Live(LiveArgs),
     /// Time the program itself: simulator steps and decisions per second
     #[command(after_long_help = exit_codes!())]
     Bench,

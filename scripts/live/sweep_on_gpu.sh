@@ -1,0 +1,160 @@
+#!/usr/bin/env bash
+# Shows `live` on real NCCL: two ranks on one GPU are swept, in short and in full, a rank that is killed or stopped ends
+# the run with its name and leaves nothing behind, and the shipped policy is judged against NCCL's own choice.
+#
+#   scripts/live/sweep_on_gpu.sh PROGRAM LIBRARY [FOLDER] [STEP...]
+#
+# PROGRAM is dynamiccl, LIBRARY libnccl_tuner_dynamiccl.so; results and logs go to FOLDER. STEPs: missing short kill
+# stop interrupt full eval link (all but link and full without any).
+# Needs: one NVIDIA GPU, nvidia-cuda-mps-control, and an NCCL: NCCL names its libnccl.so.2, else the one of PyTorch's
+# package or of the system is taken. The step link needs root, and IP and TC where ip and tc are not on the search path.
+# RANKS (2), SIZES (1K..16M), LINK (10gbit) change what is measured.
+# Prints PASS or FAIL per line. Exit code 0: all pass; 1: one does not.
+set -uo pipefail
+if (($# < 2)) || [[ ! -x "$1" ]] || [[ ! -f "$2" ]]; then
+    echo "usage: sweep_on_gpu.sh PROGRAM LIBRARY [FOLDER] [STEP...]" >&2
+    exit 2
+fi
+program=$(readlink -f "$1") library=$(readlink -f "$2")
+folder=${3:-$(mktemp -d)}
+shift $(($# < 3 ? $# : 3))
+steps=("$@")
+if ((${#steps[@]} == 0)); then steps=(missing short kill stop interrupt eval); fi
+mkdir -p "$folder"
+ranks=${RANKS:-2} sizes=${SIZES:-1K..16M} link=${LINK:-10gbit}
+failed=0
+
+nccl=${NCCL:-}
+if [[ -z "$nccl" ]]; then
+    nccl=$(python3 - <<'PYTHON' 2>/dev/null
+import glob, os, site, sys
+for root in site.getsitepackages() + sys.path:
+    for found in glob.glob(os.path.join(root, "nvidia/nccl/lib/libnccl.so.2")):
+        print(found)
+        raise SystemExit
+PYTHON
+    )
+fi
+words=(--library "$library")
+if [[ -n "$nccl" ]]; then words+=(--nccl "$nccl"); fi
+
+verdict() { # verdict NAME STATUS WORDS...
+    local name=$1 status=$2
+    shift 2
+    if ((status == 0)); then echo "PASS  $name  $*"; else
+        echo "FAIL  $name  $*"
+        failed=1
+    fi
+}
+
+# Nothing of a run is left: no rank, no MPS daemon, no namespace.
+nothing_left() {
+    local left
+    left=$(pgrep -f 'live worker' | head -3; pgrep -f nvidia-cuda-mps | head -3; ls /var/run/netns 2>/dev/null | grep dynamiccl)
+    if [[ -z "$left" ]]; then return 0; fi
+    echo "# left behind: $left"
+    ps -o pid,ppid,stat,args -p "$(pgrep -d, -f 'live worker|nvidia-cuda-mps')" 2>/dev/null
+    return 1
+}
+
+worker_of() { # the process of rank $1
+    local pid
+    for pid in $(pgrep -f 'live worker'); do
+        if tr '\0' '\n' <"/proc/$pid/environ" 2>/dev/null | grep -qx "DYNAMICCL_LIVE_RANK=$1"; then echo "$pid"; fi
+    done | head -1
+}
+
+# Sends a signal to rank 1 in the middle of a sweep and looks at how it ends.
+signal_rank() { # signal_rank NAME SIGNAL
+    local name=$1 signal=$2 out=$folder/$1.csv pid worker begun took status
+    rm -f "$out" "$out.about.json"
+    "$program" live sweep --ranks "$ranks" --share-gpu --out "$out" --sizes 1K..16M "${words[@]}" \
+        >"$folder/$name.out" 2>"$folder/$name.err" &
+    pid=$!
+    for _ in $(seq 600); do # until the first cell is in the file
+        if [[ -f "$out" ]] && (($(wc -l <"$out") > 1)); then break; fi
+        sleep 0.1
+    done
+    worker=$(worker_of 1)
+    begun=$(date +%s.%N)
+    kill "-$signal" "$worker"
+    wait "$pid"
+    status=$?
+    took=$(python3 -c "import sys,time; print(round(time.time() - float(sys.argv[1]), 1))" "$begun")
+    tail -1 "$folder/$name.err"
+    verdict "$name" "$((status != 2))" "exit code $status"
+    grep -q 'rank 1' "$folder/$name.err"
+    verdict "$name-named" $? "the message names rank 1"
+    python3 -c "import sys; sys.exit(float(sys.argv[1]) > 30)" "$took"
+    verdict "$name-bounded" $? "after $took s"
+    nothing_left
+    verdict "$name-clean" $? "nothing is left"
+    python3 - "$out" <<'PYTHON'
+import csv, sys
+rows = list(csv.DictReader(open(sys.argv[1])))
+sys.exit(not rows or any(None in row.values() or not row["median_us"] for row in rows))
+PYTHON
+    verdict "$name-whole" $? "$(wc -l <"$out") lines are whole"
+}
+
+for step in "${steps[@]}"; do
+    echo "# $step"
+    case $step in
+        missing)
+            CUDA_VISIBLE_DEVICES="" "$program" live sweep --ranks 2 --share-gpu --out "$folder/none.csv" "${words[@]}" \
+                2>"$folder/missing.err"
+            verdict missing "$(($? != 2))" "$(tail -1 "$folder/missing.err")"
+            "$program" live sweep --ranks 2 --out "$folder/none.csv" "${words[@]}" 2>"$folder/share.err"
+            verdict share "$(($? != 2))" "$(tail -1 "$folder/share.err")"
+            ;;
+        short | full | link)
+            out=$folder/${step}_${ranks}ranks.csv
+            more=(--sizes "$sizes")
+            if [[ $step == short ]]; then more=(--sizes 1K,64K,4M --collectives allreduce,allgather --rounds 3 --most-rounds 6); fi
+            if [[ $step == link ]]; then
+                out=$folder/${link}_${ranks}ranks.csv
+                more+=(--link "$link" ${IP:+--ip "$IP"} ${TC:+--tc "$TC"})
+            fi
+            "$program" live sweep --ranks "$ranks" --share-gpu --out "$out" --logs "$folder/logs_$step" "${more[@]}" "${words[@]}" \
+                >"$folder/$step.out" 2>"$folder/$step.err"
+            status=$?
+            cat "$folder/$step.out"
+            tail -3 "$folder/$step.err"
+            verdict "$step" "$status" "$([[ -f $out ]] && wc -l <"$out") lines"
+            nothing_left
+            verdict "$step-clean" $? "nothing is left"
+            ;;
+        kill) signal_rank kill KILL ;;
+        stop) signal_rank stop STOP ;;
+        interrupt)
+            out=$folder/interrupt.csv
+            rm -f "$out" "$out.about.json"
+            "$program" live sweep --ranks "$ranks" --share-gpu --out "$out" "${words[@]}" >/dev/null 2>"$folder/interrupt.err" &
+            pid=$!
+            for _ in $(seq 600); do
+                if [[ -f "$out" ]] && (($(wc -l <"$out") > 1)); then break; fi
+                sleep 0.1
+            done
+            kill -INT "$pid"
+            wait "$pid"
+            verdict interrupt "$(($? != 130))" "$(tail -1 "$folder/interrupt.err")"
+            nothing_left
+            verdict interrupt-clean $? "nothing is left"
+            ;;
+        eval)
+            "$program" live eval --ranks "$ranks" --share-gpu --policy shipped --against nccl "${words[@]}" --sizes "$sizes" \
+                >"$folder/eval.out" 2>"$folder/eval.err"
+            status=$?
+            cat "$folder/eval.out"
+            tail -3 "$folder/eval.err"
+            verdict eval "$((status > 1))" "exit code $status"
+            nothing_left
+            verdict eval-clean $? "nothing is left"
+            ;;
+        *)
+            echo "no step is called $step" >&2
+            exit 2
+            ;;
+    esac
+done
+exit "$failed"

@@ -1,0 +1,259 @@
+//! `live`, on a driver and an NCCL that are not there: the libraries in tests/data/live, compiled here.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::OnceLock;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use dynamiccl_env::measure::sweep::{self, Setting, Sweep};
+use dynamiccl_spec::{Algorithm, Collective, Pair, Protocol};
+
+use crate::plugin::{library, program};
+use crate::util::{Dir, Said, repository_path};
+
+/// A control program of MPS that starts a daemon which does nothing.
+const MPS: &str = r#"#!/bin/sh
+pid=$CUDA_MPS_PIPE_DIRECTORY/nvidia-cuda-mps-control.pid
+case "$1" in
+    -d) setsid "$(dirname "$0")/nvidia-cuda-mps-fake" 600 >/dev/null 2>&1 </dev/null & echo $! >"$pid" ;;
+    *) read word; test "$word" = quit && kill "$(cat "$pid")" ;;
+esac
+"#;
+
+/// The folder of the libraries and of MPS.
+fn fakes() -> &'static Path {
+    static FOLDER: OnceLock<PathBuf> = OnceLock::new();
+    FOLDER.get_or_init(|| {
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("live");
+        fs::create_dir_all(&folder).unwrap();
+        let compile = |name: &str, source: &str, more: &[&Path]| {
+            let mut cc = Command::new("cc");
+            cc.args(["-O2", "-std=gnu11", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC"]);
+            cc.arg("-I").arg(repository_path("policies/plugin/tests/host"));
+            cc.arg(format!("-Wl,-soname,{name}")).arg("-o").arg(folder.join(name));
+            cc.arg(repository_path(&format!("tests/data/live/{source}"))).args(more).args(["-ldl", "-lm"]);
+            let output = cc.output().expect("cc is there");
+            assert!(output.status.success(), "cc: {}", String::from_utf8_lossy(&output.stderr));
+        };
+        compile("libcuda.so.1", "fake_cuda.c", &[]);
+        compile("libnccl.so.2", "fake_nccl.c", &[&folder.join("libcuda.so.1")]);
+        let _ = fs::remove_file(folder.join("nvidia-cuda-mps-fake"));
+        let sleep = ["/usr/bin/sleep", "/bin/sleep"].into_iter().find(|sleep| Path::new(sleep).is_file());
+        fs::copy(sleep.expect("a program that sleeps"), folder.join("nvidia-cuda-mps-fake")).unwrap();
+        let mps = folder.join("nvidia-cuda-mps-control");
+        fs::write(&mps, MPS).unwrap();
+        fs::set_permissions(&mps, fs::Permissions::from_mode(0o755)).unwrap();
+        folder
+    })
+}
+
+/// A run of `live` in a folder of its own.
+struct Run {
+    dir: Dir,
+    set: Vec<(String, String)>,
+}
+
+impl Run {
+    fn new(set: &[(&str, &str)]) -> Self {
+        let folder = fakes().display().to_string();
+        let path = std::env::var("PATH").unwrap_or_default();
+        let dir = Dir::new();
+        // Whatever a run starts inherits this.
+        let mark = dir.path("").display().to_string();
+        let ours =
+            [("LD_LIBRARY_PATH", folder.clone()), ("PATH", format!("{folder}:{path}")), ("RUN_MARK", mark)];
+        let own = set.iter().map(|(name, value)| (*name, (*value).to_owned()));
+        Run { dir, set: ours.into_iter().chain(own).map(|(name, value)| (name.to_owned(), value)).collect() }
+    }
+
+    /// Neither a rank nor MPS.
+    fn assert_nothing_is_left(&self) {
+        let left = with_variable(&format!("RUN_MARK={}", self.dir.path("").display()));
+        assert_eq!(left, Vec::<u32>::new());
+    }
+
+    fn variables(&self) -> Vec<(&str, &str)> {
+        self.set.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect()
+    }
+
+    fn words(words: &str) -> String {
+        format!("live {words} --library {}", library().display())
+    }
+
+    fn run(&self, words: &str) -> Said {
+        self.dir.run_with(&Run::words(words), &self.variables())
+    }
+
+    fn start(&self, words: &str) -> Child {
+        let mut command = program(&self.dir, &Run::words(words), &self.variables());
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+    }
+
+    fn sweep(&self, file: &str) -> Sweep {
+        let mut sweeps = sweep::read(&self.dir.path(file)).unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(sweeps.len(), 1);
+        sweeps.remove(0)
+    }
+}
+
+const SHORT: &str = "sweep --ranks 2 --share-gpu --out s.csv --rounds 3 --most-rounds 3";
+
+fn is_best(setting: Setting) -> bool {
+    let pair = Pair::new(Algorithm::Ring, Protocol::Simple);
+    setting == Setting::Knobs { pair, channels: Some(4) }
+}
+
+#[test]
+fn a_sweep_finds_what_is_best() {
+    let run = Run::new(&[]);
+    let document = run.run(&format!("{SHORT} --sizes 1K,64K --json")).json();
+    let sweep = run.sweep("s.csv");
+    assert_eq!(sweep.ranks, 2);
+    // Of allreduce 4 pairs, of the others 2, with 5 channels each, and NCCL's own.
+    assert_eq!(sweep.rows.len(), 2 * (21 + 4 * 11));
+    assert_eq!(document["rows"], sweep.rows.len());
+    for collective in Collective::TUNED {
+        for bytes in [1024, 65_536] {
+            let rows = sweep.rows.iter().filter(|row| row.collective == collective && row.bytes == bytes);
+            let rows: Vec<_> = rows.collect();
+            assert_eq!(rows[0].setting, Setting::Default, "NCCL's own comes first");
+            let best = rows.iter().min_by(|a, b| a.median_us.total_cmp(&b.median_us)).unwrap();
+            assert!(is_best(best.setting), "{collective} {bytes}: {best:?}");
+            let gain = rows[0].median_us / best.median_us;
+            assert!((1.9..2.1).contains(&gain), "{collective} {bytes}: {gain}");
+            assert!(rows[1..].iter().all(|row| row.nccl_model_us.is_some()));
+        }
+    }
+    run.assert_nothing_is_left();
+    assert_eq!(document["cells"][0]["best"], "ring/simple 4ch");
+    assert_eq!(document["conditions"]["nccl"], "2.28.3");
+    let header = fs::read_to_string(run.dir.path("s.csv")).unwrap().lines().next().unwrap().to_owned();
+    assert_eq!(
+        header,
+        "ranks,link,collective,size_bytes,algo,proto,nchannels,median_us,min_us,max_us,nccl_model_us"
+    );
+}
+
+#[test]
+fn a_sweep_goes_on_where_it_was() {
+    let run = Run::new(&[]);
+    let one = format!("{SHORT} --collectives allreduce --json");
+    run.run(&format!("{one} --sizes 1K")).json();
+    let before = fs::read_to_string(run.dir.path("s.csv")).unwrap();
+    let document = run.run(&format!("{one} --sizes 1K,4K")).json();
+    assert_eq!(document["cells"].as_array().unwrap().len(), 1, "only what was not there");
+    let after = fs::read_to_string(run.dir.path("s.csv")).unwrap();
+    assert!(after.starts_with(&before) && after.len() > before.len());
+    // Times of other conditions are not mixed in.
+    run.run(&format!("{one} --sizes 1K,16K --threads 128")).assert_error_with("other conditions");
+    assert_eq!(fs::read_to_string(run.dir.path("s.csv")).unwrap(), after);
+}
+
+#[test]
+fn what_comes_out_wrong_is_noticed() {
+    let said = Run::new(&[("FAKE_WRONG", "1")]).run(&format!("{SHORT} --sizes 1K"));
+    said.assert_error_with("rank 0: 1 numbers of allreduce 1K came out wrong with Own");
+}
+
+#[test]
+fn what_is_missing_is_said() {
+    let run = Run::new(&[("FAKE_GPUS", "0")]);
+    let error = run.run(SHORT);
+    error.assert_error_with("no GPU can be used: cuInit: CUDA_ERROR_NO_DEVICE (100): no CUDA-capable device");
+    let run = Run::new(&[]);
+    run.run(&format!("{SHORT} --nccl /nowhere/libnccl.so.2")).assert_error_with("name its libnccl.so.2 with --nccl");
+    run.run("sweep --ranks 2 --out s.csv").assert_error_with("2 ranks and 1 GPU: give --share-gpu");
+    run.run(&format!("{SHORT} --link 10gbit --ip /nowhere/ip")).assert_error_with("/nowhere/ip is not there");
+    run.run(&format!("{SHORT} --link fast")).assert_error_with("--link fast");
+    run.run(&format!("{SHORT} --env NCCL_TUNER_PLUGIN=none --sizes 1K"))
+        .assert_error_with("NCCL did not ask the plugin");
+    let refused = run.run(&format!("{SHORT} --env DYNAMICCL_POLICY=/nowhere/p.safetensors --sizes 1K"));
+    refused.assert_error_with("ncclCommInitRank: ncclInvalidUsage (5): invalid usage: DynamICCL: DYNAMICCL_POLICY");
+    assert_eq!(run.dir.names(), Vec::<String>::new(), "nothing is written");
+}
+
+/// A sweep that takes its time, and a rank of it.
+struct Victim {
+    run: Run,
+    child: Child,
+    pid: u32,
+}
+
+impl Victim {
+    fn new() -> Self {
+        let run = Run::new(&[("FAKE_CALL_US", "1500")]);
+        let child = run.start(&format!("{SHORT} --sizes 1K..16K --timeout 3"));
+        let (file, until) = (run.dir.path("s.csv"), Instant::now() + Duration::from_secs(30));
+        // The first cell is in the file, and others are to come.
+        while fs::read_to_string(&file).unwrap_or_default().lines().count() < 2 {
+            assert!(Instant::now() < until, "the sweep does not begin");
+            thread::sleep(Duration::from_millis(20));
+        }
+        let pid = *ranks_of(child.id()).get(1).expect("a rank 1");
+        Victim { run, child, pid }
+    }
+
+    /// Waits for the end, looks whether anything is left, and gives exit code and message.
+    fn end(self) -> (i32, String) {
+        let begun = Instant::now();
+        let output = self.child.wait_with_output().unwrap();
+        assert!(begun.elapsed() < Duration::from_secs(15), "{:?}", begun.elapsed());
+        assert!(!self.run.sweep("s.csv").rows.is_empty(), "what was measured is whole");
+        self.run.assert_nothing_is_left();
+        (output.status.code().unwrap(), String::from_utf8(output.stderr).unwrap())
+    }
+}
+
+/// Processes whose environment has this line, by rank where they have one.
+fn with_variable(line: &str) -> Vec<u32> {
+    let processes = fs::read_dir("/proc").unwrap().flatten();
+    let pids = processes.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+    let mut found = Vec::new();
+    for pid in pids {
+        let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+        let lines: Vec<&[u8]> = environment.split(|byte| *byte == 0).collect();
+        if lines.contains(&line.as_bytes()) {
+            let rank = lines.iter().find_map(|line| line.strip_prefix(b"DYNAMICCL_LIVE_RANK="));
+            found.push((rank.map(<[u8]>::to_vec), pid));
+        }
+    }
+    found.sort();
+    found.into_iter().map(|(_, pid)| pid).collect()
+}
+
+fn ranks_of(parent: u32) -> Vec<u32> {
+    with_variable(&format!("DYNAMICCL_LIVE_PARENT={parent}"))
+}
+
+fn signal(name: &str, pid: u32) {
+    assert!(Command::new("kill").args([name, &pid.to_string()]).status().unwrap().success());
+}
+
+#[test]
+fn a_rank_that_is_killed_is_named() {
+    let victim = Victim::new();
+    signal("-KILL", victim.pid);
+    let (code, said) = victim.end();
+    assert_eq!(code, 2, "{said}");
+    assert!(said.contains("error: rank 1 died (killed by signal 9, SIGKILL); its last call: "), "{said}");
+}
+
+#[test]
+fn a_rank_that_is_stopped_is_named() {
+    let victim = Victim::new();
+    signal("-STOP", victim.pid);
+    let (code, said) = victim.end();
+    assert_eq!(code, 2, "{said}");
+    assert!(said.contains("error: rank 1 has said nothing for 3 s (stopped?); its last call: "), "{said}");
+}
+
+#[test]
+fn an_interrupt_leaves_nothing() {
+    let victim = Victim::new();
+    signal("-INT", victim.child.id());
+    let (code, said) = victim.end();
+    assert_eq!((code, said.lines().last()), (130, Some("interrupted")));
+}
