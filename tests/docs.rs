@@ -112,6 +112,8 @@ fn the_command_page_explains_every_flag() {
         "plugin path",
         "plugin install",
         "plugin doctor",
+        "live sweep",
+        "live eval",
         "bench",
     ] {
         let help = Dir::new().run(&format!("{command} -h")).stdout;

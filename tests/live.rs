@@ -164,14 +164,17 @@ fn what_is_missing_is_said() {
     let error = run.run(SHORT);
     error.assert_error_with("no GPU can be used: cuInit: CUDA_ERROR_NO_DEVICE (100): no CUDA-capable device");
     let run = Run::new(&[]);
-    run.run(&format!("{SHORT} --nccl /nowhere/libnccl.so.2")).assert_error_with("name its libnccl.so.2 with --nccl");
+    run.run(&format!("{SHORT} --nccl /nowhere/libnccl.so.2"))
+        .assert_error_with("name its libnccl.so.2 with --nccl");
     run.run("sweep --ranks 2 --out s.csv").assert_error_with("2 ranks and 1 GPU: give --share-gpu");
     run.run(&format!("{SHORT} --link 10gbit --ip /nowhere/ip")).assert_error_with("/nowhere/ip is not there");
     run.run(&format!("{SHORT} --link fast")).assert_error_with("--link fast");
     run.run(&format!("{SHORT} --env NCCL_TUNER_PLUGIN=none --sizes 1K"))
         .assert_error_with("NCCL did not ask the plugin");
     let refused = run.run(&format!("{SHORT} --env DYNAMICCL_POLICY=/nowhere/p.safetensors --sizes 1K"));
-    refused.assert_error_with("ncclCommInitRank: ncclInvalidUsage (5): invalid usage: DynamICCL: DYNAMICCL_POLICY");
+    refused.assert_error_with(
+        "ncclCommInitRank: ncclInvalidUsage (5): invalid usage: DynamICCL: DYNAMICCL_POLICY",
+    );
     assert_eq!(run.dir.names(), Vec::<String>::new(), "nothing is written");
 }
 

@@ -44,9 +44,8 @@ impl Buffer {
         self.holds("cuMemcpyHtoD", floats.len())?;
         let cuda = self.device.cuda();
         // SAFETY: as many floats are on both sides.
-        let copied = unsafe {
-            (cuda.functions().copy_in)(self.address, floats.as_ptr().cast(), size_of_val(floats))
-        };
+        let copied =
+            unsafe { (cuda.functions().copy_in)(self.address, floats.as_ptr().cast(), size_of_val(floats)) };
         cuda.check("cuMemcpyHtoD", copied)
     }
 

@@ -16,7 +16,8 @@ pub(crate) type Handle = *mut c_void;
 
 /// The driver's library by the name that every driver has.
 const LIBRARY: &str = "libcuda.so.1";
-const REMEDY: &str = "no NVIDIA driver is installed here, or the container was started without it (--gpus all)";
+const REMEDY: &str =
+    "no NVIDIA driver is installed here, or the container was started without it (--gpus all)";
 const SUCCESS: Code = 0;
 
 /// Declares the functions: field, symbol, arguments.

@@ -41,8 +41,7 @@ impl Event {
         let cuda = self.device.cuda();
         let mut milliseconds = 0.0;
         // SAFETY: a number to write to; both live.
-        let told =
-            unsafe { (cuda.functions().event_elapsed)(&mut milliseconds, self.handle, later.handle) };
+        let told = unsafe { (cuda.functions().event_elapsed)(&mut milliseconds, self.handle, later.handle) };
         cuda.check("cuEventElapsedTime", told)?;
         Ok(f64::from(milliseconds) * 1000.0)
     }

@@ -14,7 +14,8 @@ use crate::stream::Stream;
 
 /// NCCL's library by the name that every release since 2.0 has.
 const LIBRARY: &str = "libnccl.so.2";
-const REMEDY: &str = "install NCCL, or name its libnccl.so.2 with --nccl (PyTorch has one in nvidia/nccl/lib)";
+const REMEDY: &str =
+    "install NCCL, or name its libnccl.so.2 with --nccl (PyTorch has one in nvidia/nccl/lib)";
 /// `ncclResult_t` by number.
 const NAMES: [&str; 8] = [
     "ncclSuccess",
@@ -173,7 +174,8 @@ impl Nccl {
             text.map(|text| text.trim().replace('\n', "; ")).filter(|text| !text.is_empty())
         };
         // SAFETY: NCCL knows its own numbers; its last words need no communicator.
-        let (text, last) = unsafe { (words((self.0.error_text)(code)), words((self.0.last_error)(null_mut()))) };
+        let (text, last) =
+            unsafe { (words((self.0.error_text)(code)), words((self.0.last_error)(null_mut()))) };
         let text = [text, last].into_iter().flatten().collect::<Vec<_>>().join(": ");
         let name = usize::try_from(code).ok().and_then(|code| NAMES.get(code)).unwrap_or(&"an unknown error");
         Err(GpuError::Nccl { call, name, code, text })
@@ -258,7 +260,8 @@ impl Communicator {
     pub fn trouble(&self) -> Result<(), GpuError> {
         let mut code = SUCCESS;
         // SAFETY: a number to write to.
-        self.nccl.check("ncclCommGetAsyncError", unsafe { (self.nccl.0.async_error)(self.handle, &mut code) })?;
+        self.nccl
+            .check("ncclCommGetAsyncError", unsafe { (self.nccl.0.async_error)(self.handle, &mut code) })?;
         if code == IN_PROGRESS { Ok(()) } else { self.nccl.check("a thread of NCCL's", code) }
     }
 }

@@ -41,7 +41,8 @@ fn calls(bytes: u64) -> u32 {
 
 /// Every collective with every size, in that order.
 pub fn grid(collectives: &[Collective], sizes: &[u64]) -> Vec<Cell> {
-    let cells = collectives.iter().map(|&collective| sizes.iter().map(move |&bytes| Cell { collective, bytes }));
+    let cells =
+        collectives.iter().map(|&collective| sizes.iter().map(move |&bytes| Cell { collective, bytes }));
     cells.flatten().collect()
 }
 

@@ -63,7 +63,8 @@ pub fn compare(
     let mut settings = meter.warm(cell, &orders)?;
     let all: Vec<usize> = (0..settings.len()).collect();
     for round in 0..effort.most {
-        let sure = || settings[1].against(&settings[0]).is_some_and(|ratio| ratio.half_width() <= effort.bound);
+        let sure =
+            || settings[1].against(&settings[0]).is_some_and(|ratio| ratio.half_width() <= effort.bound);
         if round >= effort.least && sure() {
             break;
         }

@@ -108,8 +108,10 @@ impl Meter<'_> {
     /// What NCCL would do; all ranks must see the same.
     pub fn look(&mut self, cell: Cell) -> Result<Look, LiveError> {
         let answers = self.crew.ask(&Request::Look(cell.task()))?;
-        let looks: Vec<Look> =
-            answers.into_iter().filter_map(|answer| if let Answer::Looked(look) = answer { Some(look) } else { None }).collect();
+        let looks: Vec<Look> = answers
+            .into_iter()
+            .filter_map(|answer| if let Answer::Looked(look) = answer { Some(look) } else { None })
+            .collect();
         let first = looks[0];
         match looks.iter().position(|look| *look != first) {
             None => Ok(first),

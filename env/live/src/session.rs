@@ -10,11 +10,12 @@ pub fn begin(
     device: impl Fn(usize) -> u32,
 ) -> Result<Surroundings, LiveError> {
     let everybody: Vec<usize> = (0..crew.ranks() as usize).collect();
-    let opened = crew.ask_some(&everybody, |rank| {
-        Request::Open(Opening { device: device(rank), ..opening.clone() })
-    })?;
-    let opened: Vec<Surroundings> =
-        opened.into_iter().filter_map(|answer| if let Answer::Opened(what) = answer { Some(what) } else { None }).collect();
+    let opened =
+        crew.ask_some(&everybody, |rank| Request::Open(Opening { device: device(rank), ..opening.clone() }))?;
+    let opened: Vec<Surroundings> = opened
+        .into_iter()
+        .filter_map(|answer| if let Answer::Opened(what) = answer { Some(what) } else { None })
+        .collect();
     let first = opened[0].clone();
     if let Some(rank) = opened.iter().position(|other| other.nccl != first.nccl) {
         return Err(LiveError::Disagree(format!(

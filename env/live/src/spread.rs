@@ -43,13 +43,10 @@ impl Ratio {
         walsh.sort_by(f64::total_cmp);
         let (n, last) = (logs.len() as f64, walsh.len().checked_sub(1)?);
         let middle = n * (n + 1.0) / 4.0;
-        let cut = (middle - SIGMAS * (n * (n + 1.0) * (2.0 * n + 1.0) / 24.0).sqrt()).floor().max(0.0) as usize;
+        let cut =
+            (middle - SIGMAS * (n * (n + 1.0) * (2.0 * n + 1.0) / 24.0).sqrt()).floor().max(0.0) as usize;
         let cut = cut.min(last / 2);
-        Some(Ratio {
-            ratio: median(&walsh).exp(),
-            low: walsh[cut].exp(),
-            high: walsh[last - cut].exp(),
-        })
+        Some(Ratio { ratio: median(&walsh).exp(), low: walsh[cut].exp(), high: walsh[last - cut].exp() })
     }
 
     /// The geometric mean of many, each as sure as it is; none without one.
@@ -58,7 +55,11 @@ impl Ratio {
         let logs = ratios.iter().map(|ratio| ratio.ratio.ln());
         let squares: f64 = ratios.iter().map(|ratio| (ratio.half_width() / SIGMAS).powi(2)).sum();
         let (mean, half) = (logs.sum::<f64>() / count, SIGMAS * squares.sqrt() / count);
-        (count > 0.0).then(|| Ratio { ratio: mean.exp(), low: (mean - half).exp(), high: (mean + half).exp() })
+        (count > 0.0).then(|| Ratio {
+            ratio: mean.exp(),
+            low: (mean - half).exp(),
+            high: (mean + half).exp(),
+        })
     }
 
     /// Half the interval's width, relative.
@@ -81,7 +82,8 @@ mod tests {
     #[test]
     fn a_ratio_is_found_with_its_interval() {
         let theirs: Vec<f64> = (0..20).map(|n| 100.0 + f64::from(n % 5)).collect();
-        let ours: Vec<f64> = theirs.iter().enumerate().map(|(n, us)| us / 1.25 + (n % 3) as f64 * 0.5).collect();
+        let ours: Vec<f64> =
+            theirs.iter().enumerate().map(|(n, us)| us / 1.25 + (n % 3) as f64 * 0.5).collect();
         let ratio = Ratio::of(&theirs, &ours).unwrap();
         assert!((ratio.ratio - 1.243).abs() < 0.005, "{ratio:?}");
         assert!(ratio.low > 1.23 && ratio.high < 1.26 && ratio.low < ratio.ratio, "{ratio:?}");

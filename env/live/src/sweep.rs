@@ -2,13 +2,15 @@
 //!
 //! The file has the columns of the published sweeps and is always whole: it gets its next cell at once or not at all.
 
-use std::fs;
-use std::io::Write;
+use std::fs::{self, Permissions};
+use std::io::{self, Write};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use dynamiccl_env::measure::sweep::{self as reader};
 use dynamiccl_spec::{Order, Protocol};
 use serde::{Deserialize, Serialize};
+use tempfile::NamedTempFile;
 
 use crate::cell::{Cell, Knobs};
 use crate::crew::LiveError;
@@ -55,7 +57,8 @@ impl Sheet {
         if file.exists() {
             sheet.go_on()?;
         }
-        sheet.save()?;
+        // A folder that cannot be written to is noticed before an hour of measuring.
+        under_way(file).map_err(|error| unwritable(file, &error))?;
         Ok(sheet)
     }
 
@@ -70,7 +73,8 @@ impl Sheet {
                 "{name} was measured under other conditions ({what}); {other}"
             )));
         }
-        let text = fs::read_to_string(&self.file).map_err(|error| LiveError::File(format!("{name}: {error}")))?;
+        let text =
+            fs::read_to_string(&self.file).map_err(|error| LiveError::File(format!("{name}: {error}")))?;
         if text.lines().next() != Some(HEADER) {
             return Err(LiveError::File(format!("{name} is no sweep; {other}")));
         }
@@ -150,14 +154,23 @@ fn written(protocol: Protocol) -> &'static str {
 
 /// Gives a file its new text, whole.
 fn replace(file: &Path, text: &str) -> Result<(), LiveError> {
-    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let write = || -> std::io::Result<()> {
-        let mut under_way = tempfile::Builder::new().prefix(".live-").tempfile_in(folder)?;
+    let write = || -> io::Result<()> {
+        let mut under_way = under_way(file)?;
         under_way.write_all(text.as_bytes())?;
         under_way.persist(file)?;
         Ok(())
     };
-    write().map_err(|error| LiveError::File(format!("cannot write {}: {error}", file.display())))
+    write().map_err(|error| unwritable(file, &error))
+}
+
+/// A file beside another, gone unless it gets its name.
+fn under_way(file: &Path) -> io::Result<NamedTempFile> {
+    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    tempfile::Builder::new().prefix(".live-").permissions(Permissions::from_mode(0o666)).tempfile_in(folder)
+}
+
+fn unwritable(file: &Path, error: &io::Error) -> LiveError {
+    LiveError::File(format!("cannot write {}: {error}", file.display()))
 }
 
 /// How much the machine itself changed while it was measured.

@@ -35,6 +35,8 @@ pub fn run(args: &LiveEvalArgs, session: &Session) -> Result<Ending> {
     let bytes = args.calls.sizes.0.iter().copied().max().unwrap_or(0);
     let variables = variables(args)?;
     let known = args.sweep.as_deref().map(sweep::read).transpose()?;
+    let oracles = cells.iter().map(|&cell| oracle(args, known.as_deref(), cell));
+    let oracles = oracles.collect::<Result<Vec<Oracle>>>()?;
     let begun = Instant::now();
     let progress = session.progress("live eval", cells.len() as u64);
     let mut job = Job::start(&args.job, variables, bytes, session)?;
@@ -42,10 +44,9 @@ pub fn run(args: &LiveEvalArgs, session: &Session) -> Result<Ending> {
     let effort =
         Effort { least: args.rounds, most: args.most_rounds.max(args.rounds), bound: args.bound / 100.0 };
     let mut lines = Vec::new();
-    for cell in cells {
-        let oracle = oracle(args, known.as_deref(), cell)?;
+    for (cell, oracle) in cells.into_iter().zip(&oracles) {
         let mut meter = Meter { crew: job.crew(), load: 0 };
-        let contest = compare(&mut meter, cell, &oracle, &effort).map_err(told)?;
+        let contest = compare(&mut meter, cell, oracle, &effort).map_err(told)?;
         lines.extend(Line::new(&contest));
         progress.remark(&cell.to_string());
         progress.advance(1)?;
@@ -93,7 +94,8 @@ fn oracle(args: &LiveEvalArgs, known: Option<&[Sweep]>, cell: Cell) -> Result<Or
         Setting::Default => None,
     });
     let best = knobs.min_by(|a, b| a.1.total_cmp(&b.1));
-    let best = best.with_context(|| format!("--sweep: it has no setting of {cell} with {} ranks", args.job.ranks))?;
+    let best =
+        best.with_context(|| format!("--sweep: it has no setting of {cell} with {} ranks", args.job.ranks))?;
     Ok(Oracle::Known(best.0))
 }
 

@@ -25,12 +25,7 @@ pub struct Job {
 
 impl Job {
     /// Starts ranks for calls of at most so many bytes; `more` are variables of theirs.
-    pub fn start(
-        args: &JobArgs,
-        more: Vec<(String, String)>,
-        bytes: u64,
-        session: &Session,
-    ) -> Result<Self> {
+    pub fn start(args: &JobArgs, more: Vec<(String, String)>, bytes: u64, session: &Session) -> Result<Self> {
         let gpus = missing::look(args)?;
         let plugin = name(&library::find(args.library.as_deref())?);
         let link = link(args)?;
@@ -114,7 +109,10 @@ fn link(args: &JobArgs) -> Result<Option<(String, LinkTools)>> {
 fn conditions(args: &JobArgs, begun: Surroundings) -> Conditions {
     Conditions {
         ranks: args.ranks,
-        link: args.link.clone().unwrap_or_else(|| if args.share_gpu { "loopback" } else { "none" }.to_owned()),
+        link: args
+            .link
+            .clone()
+            .unwrap_or_else(|| if args.share_gpu { "loopback" } else { "none" }.to_owned()),
         shared: args.share_gpu,
         gpu: begun.gpu,
         cuda: begun.cuda,

@@ -28,11 +28,8 @@ pub fn run(args: &SweepArgs, session: &Session) -> Result<Ending> {
     let mut sheet = Sheet::open(&args.out, job.conditions().clone()).map_err(told)?;
     progress.skip(cells.iter().filter(|cell| sheet.has(**cell)).count() as u64);
     let knobs = Knobs { channels: args.channels.clone(), chunks: vec![ChunkChoice::Own] };
-    let effort = Effort {
-        least: args.rounds,
-        most: args.most_rounds.max(args.rounds),
-        bound: args.bound / 100.0,
-    };
+    let effort =
+        Effort { least: args.rounds, most: args.most_rounds.max(args.rounds), bound: args.bound / 100.0 };
     let (mut lines, conditions) = (Vec::new(), job.conditions().clone());
     let mut meter = Meter { crew: job.crew(), load: 0 };
     let drift = sweep(&mut meter, &cells, &knobs, &effort, &mut sheet, |times| {

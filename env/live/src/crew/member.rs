@@ -139,15 +139,10 @@ impl Member {
         }
     }
 
-    /// Looks whether it is still there and getting on.
+    /// Looks whether it is getting on. That it is gone is heard, after all that it has said before.
     pub fn look(&mut self, silence: Duration, stall: Duration, now: Instant) {
         if self.released {
             return;
-        }
-        if let Some(child) = &mut self.child
-            && let Ok(Some(status)) = child.process.try_wait()
-        {
-            self.blame(What::Died(describe(&status)));
         }
         let since = |when: Instant| now.saturating_duration_since(when);
         if since(self.heard) > silence {

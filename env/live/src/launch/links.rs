@@ -60,7 +60,9 @@ impl Links {
     /// Makes them. Whatever was made is taken away again if anything fails.
     pub fn make(tools: &LinkTools, ranks: u32, rate: &str) -> Result<Self, LiveError> {
         if ranks > MOST {
-            return Err(LiveError::Lacking(format!("--link: {ranks} ranks, but at most {MOST} can be linked")));
+            return Err(LiveError::Lacking(format!(
+                "--link: {ranks} ranks, but at most {MOST} can be linked"
+            )));
         }
         let links = Links { tools: tools.clone(), mark: std::process::id(), ranks };
         links.build(rate).map_err(|why| {
@@ -81,7 +83,16 @@ impl Links {
             let address = self.address(rank + 1);
             self.ip(&["netns", "add", &namespace])?;
             self.ip(&[
-                "link", "add", &outside, "type", "veth", "peer", "name", Self::INTERFACE, "netns", &namespace,
+                "link",
+                "add",
+                &outside,
+                "type",
+                "veth",
+                "peer",
+                "name",
+                Self::INTERFACE,
+                "netns",
+                &namespace,
             ])?;
             self.ip(&["link", "set", &outside, "mtu", MTU, "master", &bridge, "up"])?;
             let inside = ["netns", "exec", &namespace];
@@ -92,8 +103,19 @@ impl Links {
             within(&[&ip, "link", "set", Self::INTERFACE, "mtu", MTU, "up"])?;
             within(&[&ip, "link", "set", "lo", "up"])?;
             within(&[
-                &tc, "qdisc", "replace", "dev", Self::INTERFACE, "root", "tbf", "rate", rate, "burst", BURST,
-                "latency", LATENCY,
+                &tc,
+                "qdisc",
+                "replace",
+                "dev",
+                Self::INTERFACE,
+                "root",
+                "tbf",
+                "rate",
+                rate,
+                "burst",
+                BURST,
+                "latency",
+                LATENCY,
             ])?;
         }
         Ok(())

@@ -105,7 +105,8 @@ impl Site {
         let (logs, folder) = match &recipe.logs {
             Some(logs) => (logs.clone(), None),
             None => {
-                let folder = tempfile::Builder::new().prefix("dynamiccl-live-").tempdir().map_err(unwritable)?;
+                let folder =
+                    tempfile::Builder::new().prefix("dynamiccl-live-").tempdir().map_err(unwritable)?;
                 (folder.path().to_owned(), Some(folder))
             }
         };

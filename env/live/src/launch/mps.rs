@@ -53,7 +53,8 @@ impl Mps {
 
     fn tell(&self, arguments: &[&str], input: &str) -> Result<(), String> {
         let folders = self.folders();
-        let variables: Vec<(&str, &Path)> = folders.iter().map(|(name, path)| (*name, path.as_path())).collect();
+        let variables: Vec<(&str, &Path)> =
+            folders.iter().map(|(name, path)| (*name, path.as_path())).collect();
         run(&self.control, arguments, &variables, input, PATIENCE)
     }
 

@@ -73,9 +73,7 @@ mod tests {
             Collective::AllGather => {
                 (0..RANKS).flat_map(|rank| (0..shape.floats).map(move |at| sent(rank, at))).collect()
             }
-            Collective::ReduceScatter => {
-                (0..all).map(|at| sum(rank as usize * shape.floats + at)).collect()
-            }
+            Collective::ReduceScatter => (0..all).map(|at| sum(rank as usize * shape.floats + at)).collect(),
             _ => (0..all).map(sum).collect(),
         }
     }
