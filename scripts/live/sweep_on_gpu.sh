@@ -50,10 +50,11 @@ verdict() { # verdict NAME STATUS WORDS...
 # Nothing of a run is left: no rank, no MPS daemon, no namespace.
 nothing_left() {
     local left
-    left=$(pgrep -f 'live worker' | head -3; pgrep -f nvidia-cuda-mps | head -3; ls /var/run/netns 2>/dev/null | grep dynamiccl)
+    # Dead processes that nobody has collected are not running.
+    left=$(ps -eo pid=,stat=,args= | awk '$2 !~ /^Z/ && (/live worker/ || /nvidia-cuda-mps/) && !/awk/'
+        ls /var/run/netns 2>/dev/null | grep dynamiccl)
     if [[ -z "$left" ]]; then return 0; fi
     echo "# left behind: $left"
-    ps -o pid,ppid,stat,args -p "$(pgrep -d, -f 'live worker|nvidia-cuda-mps')" 2>/dev/null
     return 1
 }
 
