@@ -152,6 +152,89 @@ fn a_sweep_goes_on_where_it_was() {
     assert_eq!(fs::read_to_string(run.dir.path("s.csv")).unwrap(), after);
 }
 
+/// A root that only sends is done before the others.
+#[test]
+fn the_clock_is_the_roots_or_the_last_ones() {
+    let run = Run::new(&[("FAKE_EARLY", "1")]);
+    let one = |clock: &str| {
+        let words = format!(
+            "sweep --ranks 2 --share-gpu --out {clock}.csv --rounds 3 --most-rounds 3 --sizes 1K --clock {clock} \
+             --collectives broadcast --json"
+        );
+        let document = run.run(&words).json();
+        assert_eq!(document["conditions"]["clock"], clock);
+        document["cells"][0]["own_us"].as_f64().unwrap()
+    };
+    let ratio = one("slowest") / one("first");
+    assert!((1.98..2.02).contains(&ratio), "{ratio}");
+}
+
+const THREE: &str = "sweep --ranks 2 --share-gpu --out s.csv --sizes 1K,4K,16K --collectives allreduce --json";
+
+#[test]
+fn cells_of_an_unusual_time_are_measured_anew() {
+    // The calls of the second cell, and those of the reference after it.
+    let run = Run::new(&[("FAKE_SLOW", "1000,1580")]);
+    let document = run.run(&format!("{THREE} --rounds 3 --most-rounds 3")).json();
+    assert_eq!(document["again"], serde_json::json!({"anew": 2, "off": 0, "more": 0, "unsure": 0}));
+    assert!(document["drift"].as_f64().unwrap() > 1.3, "{document}");
+    for row in run.sweep("s.csv").rows {
+        let (least, most) = (row.bytes as f64 / 1000.0 + 20.0, (row.bytes as f64 / 1000.0 + 20.0) * 1.3);
+        assert!(row.median_us > least * 0.49 && row.max_us < most, "{row:?}");
+    }
+    let hurried = Run::new(&[("FAKE_SLOW", "1000,1580")]);
+    let said = hurried.run(&format!("{THREE} --rounds 3 --most-rounds 3 --budget 0"));
+    assert!(said.stderr.contains("warning: the machine was not as usual during 2 cells"), "{}", said.stderr);
+}
+
+#[test]
+fn what_is_unsure_gets_more_rounds() {
+    let run = Run::new(&[("FAKE_NOISE", "0.6")]);
+    let rounds = |document: &serde_json::Value| -> Vec<u64> {
+        let cells = document["cells"].as_array().unwrap();
+        cells.iter().map(|cell| cell["rounds"].as_u64().unwrap()).collect()
+    };
+    let document = run.run(&format!("{THREE} --rounds 3 --most-rounds 8 --bound 0.1")).json();
+    assert_eq!(rounds(&document), [8, 8, 8], "{document}");
+    assert_eq!((&document["again"]["more"], &document["again"]["unsure"]), (&3.into(), &3.into()));
+    fs::remove_file(run.dir.path("s.csv")).unwrap();
+    let document = run.run(&format!("{THREE} --rounds 3 --most-rounds 8 --bound 0.1 --budget 0")).json();
+    assert_eq!((rounds(&document), &document["again"]["more"]), (vec![3, 3, 3], &0.into()));
+}
+
+#[test]
+fn a_policy_is_compared_with_nccl_and_with_the_best() {
+    let run = Run::new(&[]);
+    let words = "eval --ranks 2 --share-gpu --sizes 1K,1M --collectives allreduce,broadcast --rounds 6 --json";
+    let judged = |words: &str| -> serde_json::Value {
+        let said = run.run(words);
+        // The fake's best is not what the policy has learnt: it may lose.
+        assert!(said.code <= 1, "{}", said.stderr);
+        serde_json::from_str(&said.stdout).unwrap()
+    };
+    let searched = judged(&format!("{words} --against nccl,oracle"));
+    for cell in searched["cells"].as_array().unwrap() {
+        assert_eq!(cell["oracle"], "ring/simple 4ch");
+        let headroom = cell["headroom"]["ratio"].as_f64().unwrap();
+        assert!((1.9..2.1).contains(&headroom), "{cell}");
+        let handed = cell["knobs"].as_str().unwrap();
+        assert!(!["Half", "Double", "Quadruple"].iter().any(|chunk| handed.contains(chunk)), "{handed}");
+        let (own, policy) = (cell["own_us"].as_f64().unwrap(), cell["policy_us"].as_f64().unwrap());
+        let speedup = cell["speedup"]["ratio"].as_f64().unwrap();
+        assert!((speedup / (own / policy) - 1.0).abs() < 0.02, "{cell}");
+    }
+    assert_eq!(searched["cells"].as_array().unwrap().len(), 4);
+    let swept = run.run(&format!("{SHORT} --sizes 1K,1M --collectives allreduce,broadcast"));
+    assert_eq!(swept.code, 0, "{}", swept.stderr);
+    let known = judged(&format!("{words} --against nccl,oracle --sweep s.csv"));
+    assert_eq!(known["cells"][3]["oracle"], "ring/simple 4ch");
+    let headroom = known["headroom"]["ratio"].as_f64().unwrap();
+    assert!((1.9..2.1).contains(&headroom), "{headroom}");
+    run.run("eval --ranks 2 --share-gpu --against oracle --sweep s.csv --sizes 4K")
+        .assert_error_with("it has no setting of allreduce 4K with 2 ranks");
+    run.assert_nothing_is_left();
+}
+
 #[test]
 fn what_comes_out_wrong_is_noticed() {
     let said = Run::new(&[("FAKE_WRONG", "1")]).run(&format!("{SHORT} --sizes 1K"));

@@ -1,14 +1,17 @@
 #!/usr/bin/env bash
 # Shows `live` on real NCCL: two ranks on one GPU are swept, in short and in full, a rank that is killed or stopped ends
-# the run with its name and leaves nothing behind, and the shipped policy is judged against NCCL's own choice.
+# the run with its name and leaves nothing behind, and a policy is judged against NCCL's own choice.
 #
 #   scripts/live/sweep_on_gpu.sh PROGRAM LIBRARY [FOLDER] [STEP...]
 #
 # PROGRAM is dynamiccl, LIBRARY libnccl_tuner_dynamiccl.so; results and logs go to FOLDER. STEPs: missing short kill
-# stop interrupt full eval link (all but link and full without any).
+# stop interrupt full eval link campaign (the first five and eval without any). campaign is everything that is compared
+# with the recorded sweeps, in about four minutes: two full sweeps of 2 ranks and how well they agree, 4 and 8 ranks, a
+# shaped link, and the policy at 2, 4 and 8 ranks; it ends with FOLDER/summary.txt and FOLDER/results.tgz.
 # Needs: one NVIDIA GPU, nvidia-cuda-mps-control, and an NCCL: NCCL names its libnccl.so.2, else the one of PyTorch's
-# package or of the system is taken. The step link needs root, and IP and TC where ip and tc are not on the search path.
-# RANKS (2), SIZES (1K..16M), LINK (10gbit) change what is measured.
+# package or of the system is taken. link needs root, and IP and TC where ip and tc are not on the search path.
+# RANKS (2), SIZES (1K..16M), LINK (10gbit), POLICY (shipped), RECORDED (the folder of recorded sweeps), LIMIT (300 s, after
+# which campaign begins nothing more) change what is measured.
 # Prints PASS or FAIL per line. Exit code 0: all pass; 1: one does not.
 set -uo pipefail
 if (($# < 2)) || [[ ! -x "$1" ]] || [[ ! -f "$2" ]]; then
@@ -21,7 +24,10 @@ shift $(($# < 3 ? $# : 3))
 steps=("$@")
 if ((${#steps[@]} == 0)); then steps=(missing short kill stop interrupt eval); fi
 mkdir -p "$folder"
-ranks=${RANKS:-2} sizes=${SIZES:-1K..16M} link=${LINK:-10gbit}
+ranks=${RANKS:-2} sizes=${SIZES:-1K..16M} link=${LINK:-10gbit} policy=${POLICY:-shipped} limit=${LIMIT:-300}
+here=$(cd "$(dirname "$0")" && pwd)
+recorded=${RECORDED:-$here/../../env/tests/data/live-h200}
+links=(${IP:+--ip "$IP"} ${TC:+--tc "$TC"})
 failed=0
 
 nccl=${NCCL:-}
@@ -98,6 +104,81 @@ PYTHON
     verdict "$name-whole" $? "$(wc -l <"$out") lines are whole"
 }
 
+# Sweeps into FOLDER/NAME.csv.
+measure() { # measure NAME RANKS WORDS...
+    local name=$1 of=$2 status
+    shift 2
+    "$program" live sweep --ranks "$of" --share-gpu --out "$folder/$name.csv" --logs "$folder/logs_$name" "$@" "${words[@]}" \
+        >"$folder/$name.out" 2>"$folder/$name.err"
+    status=$?
+    cat "$folder/$name.out"
+    grep -v ETA "$folder/$name.err" | tail -3
+    verdict "$name" "$status" "$([[ -f $folder/$name.csv ]] && wc -l <"$folder/$name.csv") lines"
+    nothing_left
+    verdict "$name-clean" $? "nothing is left"
+}
+
+# Judges the policy.
+judge() { # judge NAME RANKS WORDS...
+    local name=$1 of=$2 status
+    shift 2
+    "$program" live eval --ranks "$of" --share-gpu --policy "$policy" "$@" "${words[@]}" >"$folder/$name.out" 2>"$folder/$name.err"
+    status=$?
+    cat "$folder/$name.out"
+    grep -v ETA "$folder/$name.err" | tail -3
+    verdict "$name" "$((status > 1))" "exit code $status"
+    nothing_left
+    verdict "$name-clean" $? "nothing is left"
+}
+
+# How well one sweep ranks another; nothing where one is missing.
+rank_by() { # rank_by OURS THEIRS
+    if [[ -f $1 && -f $2 ]]; then
+        echo "## $(basename "$1" .csv) looked up in $([[ $2 == "$recorded"/* ]] && echo "recorded ")$(basename "$2" .csv)"
+        python3 "$here/ranking.py" "$1" "$2"
+    fi
+}
+
+campaign() {
+    local at plan
+    plan=(
+        "measure a_2ranks 2 --budget 40"
+        "judge eval_2ranks 2 --sizes 1K..16M"
+        "judge eval_2ranks_first 2 --sizes 1K..16M --clock first"
+        "measure b_2ranks 2 --budget 40"
+        "measure a_4ranks 4 --sizes 1K..4M --budget 22"
+        "judge eval_4ranks 4 --sizes 1K..4M --most-rounds 30"
+        "measure a_8ranks 8 --sizes 1K..4M --budget 22"
+        "judge eval_8ranks 8 --sizes 1K..4M --most-rounds 30"
+        "measure ${link}_4ranks 4 --sizes 1K..1M --budget 12 --link $link ${links[*]}"
+        "measure slowest_2ranks 2 --sizes 1K..4M --budget 20 --clock slowest"
+    )
+    for at in "${plan[@]}"; do
+        if ((SECONDS > limit)); then
+            verdict "${at% --*}" 1 "no time left after $SECONDS s"
+            continue
+        fi
+        echo "# $SECONDS s: $at"
+        $at
+    done
+    {
+        nvidia-smi --query-gpu=name,driver_version,clocks.sm,clocks.max.sm --format=csv,noheader
+        grep -h -E '^(Summary|# [0-9]|# a reference)' "$folder"/*_*ranks*.out
+        rank_by "$folder/a_2ranks.csv" "$folder/b_2ranks.csv"
+        rank_by "$folder/b_2ranks.csv" "$folder/a_2ranks.csv"
+        rank_by "$folder/a_2ranks.csv" "$recorded/loopback_2ranks.csv"
+        rank_by "$folder/b_2ranks.csv" "$recorded/loopback_2ranks.csv"
+        rank_by "$recorded/loopback_2ranks.csv" "$folder/a_2ranks.csv"
+        rank_by "$folder/a_4ranks.csv" "$recorded/loopback_4ranks.csv"
+        rank_by "$folder/a_8ranks.csv" "$recorded/loopback_8ranks.csv"
+        rank_by "$folder/${link}_4ranks.csv" "$recorded/${link}_4ranks.csv"
+        rank_by "$folder/slowest_2ranks.csv" "$folder/a_2ranks.csv"
+    } >"$folder/summary.txt" 2>&1
+    cat "$folder/summary.txt"
+    tar -czf "$folder/results.tgz" -C "$folder" --exclude=results.tgz .
+    echo "# $SECONDS s in all"
+}
+
 for step in "${steps[@]}"; do
     echo "# $step"
     case $step in
@@ -108,23 +189,12 @@ for step in "${steps[@]}"; do
             "$program" live sweep --ranks 2 --out "$folder/none.csv" "${words[@]}" 2>"$folder/share.err"
             verdict share "$(($? != 2))" "$(tail -1 "$folder/share.err")"
             ;;
-        short | full | link)
-            out=$folder/${step}_${ranks}ranks.csv
-            more=(--sizes "$sizes")
-            if [[ $step == short ]]; then more=(--sizes 1K,64K,4M --collectives allreduce,allgather --rounds 3 --most-rounds 6); fi
-            if [[ $step == link ]]; then
-                out=$folder/${link}_${ranks}ranks.csv
-                more+=(--link "$link" ${IP:+--ip "$IP"} ${TC:+--tc "$TC"})
-            fi
-            "$program" live sweep --ranks "$ranks" --share-gpu --out "$out" --logs "$folder/logs_$step" "${more[@]}" "${words[@]}" \
-                >"$folder/$step.out" 2>"$folder/$step.err"
-            status=$?
-            cat "$folder/$step.out"
-            tail -3 "$folder/$step.err"
-            verdict "$step" "$status" "$([[ -f $out ]] && wc -l <"$out") lines"
-            nothing_left
-            verdict "$step-clean" $? "nothing is left"
+        short)
+            measure short "$ranks" --sizes 1K,64K,4M --collectives allreduce,allgather --rounds 3 --most-rounds 6
             ;;
+        full) measure "full_${ranks}ranks" "$ranks" --sizes "$sizes" ;;
+        link) measure "${link}_${ranks}ranks" "$ranks" --sizes "$sizes" --link "$link" "${links[@]}" ;;
+        campaign) campaign ;;
         kill) signal_rank kill KILL ;;
         stop) signal_rank stop STOP ;;
         interrupt)
@@ -142,16 +212,7 @@ for step in "${steps[@]}"; do
             nothing_left
             verdict interrupt-clean $? "nothing is left"
             ;;
-        eval)
-            "$program" live eval --ranks "$ranks" --share-gpu --policy shipped --against nccl "${words[@]}" --sizes "$sizes" \
-                >"$folder/eval.out" 2>"$folder/eval.err"
-            status=$?
-            cat "$folder/eval.out"
-            tail -3 "$folder/eval.err"
-            verdict eval "$((status > 1))" "exit code $status"
-            nothing_left
-            verdict eval-clean $? "nothing is left"
-            ;;
+        eval) judge eval "$ranks" --sizes "$sizes" ;;
         *)
             echo "no step is called $step" >&2
             exit 2

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Subcommand, ValueEnum};
+use dynamiccl_live::clock::Clock;
 use dynamiccl_spec::{Bytes, ChannelChoice, Collective};
 
 use super::shared::{assignment, tuned_collective};
@@ -57,15 +58,21 @@ pub struct SweepArgs {
     /// Channels to try
     #[arg(long, value_name = "N,…", value_delimiter = ',', value_parser = channels, default_value = "1,2,4,8,16")]
     pub channels: Vec<ChannelChoice>,
-    /// Rounds over all settings of a call
+    /// Rounds over all settings of a call, at a time
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub rounds: u32,
-    /// Rounds in all, where the best and NCCL's own are still too close to tell
-    #[arg(long, value_name = "N", default_value_t = 15, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    /// Rounds in all, where it is unsure how much faster the best is than NCCL's own
+    #[arg(long, value_name = "N", default_value_t = 25, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub most_rounds: u32,
     /// How sure the best is to be compared with NCCL's own: half the 95 % interval, in percent
     #[arg(long, value_name = "PERCENT", default_value_t = 3.0)]
     pub bound: f64,
+    /// Seconds after which no call is measured again
+    #[arg(long, value_name = "SECONDS", default_value_t = 60)]
+    pub budget: u64,
+    /// Whose clock counts: first (rank 0's, as in published sweeps), slowest (until all ranks are done)
+    #[arg(long, value_name = "WHOSE", value_enum, default_value = "first")]
+    pub clock: ClockArg,
 }
 
 /// Words of `live eval`.
@@ -108,6 +115,27 @@ pub struct LiveEvalArgs {
     /// How sure every comparison is to be: half the 95 % interval, in percent
     #[arg(long, value_name = "PERCENT", default_value_t = 2.0)]
     pub bound: f64,
+    /// Whose clock counts: first (rank 0's, as in published sweeps), slowest (until all ranks are done)
+    #[arg(long, value_name = "WHOSE", value_enum, default_value = "slowest")]
+    pub clock: ClockArg,
+}
+
+/// Whose clock counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ClockArg {
+    /// Rank 0's
+    First,
+    /// That of the rank that is done last
+    Slowest,
+}
+
+impl From<ClockArg> for Clock {
+    fn from(clock: ClockArg) -> Self {
+        match clock {
+            ClockArg::First => Clock::First,
+            ClockArg::Slowest => Clock::Slowest,
+        }
+    }
 }
 
 /// Who a policy is compared with on real ranks.

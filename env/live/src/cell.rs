@@ -26,7 +26,7 @@ impl Cell {
     /// The call as a worker gets it.
     pub fn task(self) -> Task {
         let Cell { collective, bytes } = self;
-        Task { collective, bytes, calls: calls(bytes), load: 0 }
+        Task { collective, bytes, calls: calls(bytes), load: 0, drained: false }
     }
 }
 
@@ -56,7 +56,7 @@ pub struct Knobs {
 }
 
 /// The first version of NCCL's interface that asks for chunk sizes.
-const CHUNKS_SINCE: u32 = 6;
+pub(crate) const CHUNKS_SINCE: u32 = 6;
 
 impl Knobs {
     /// NCCL's own first, then every available pair with all channels and chunk sizes.

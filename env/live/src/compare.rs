@@ -1,7 +1,7 @@
 //! A policy against NCCL's own choice and against the best setting there is, call by call.
 //!
-//! All of them run on one communicator in turn, in every round in another order, so that whatever the machine does
-//! meanwhile it does to all. The policy decides within the plugin, from NCCL's own table, as it would in a job.
+//! All of them run on one communicator in turn, round after round, so that whatever the machine does meanwhile it does
+//! to all. The policy decides within the plugin, from NCCL's own table, as it would in a job.
 
 use dynamiccl_spec::Order;
 
@@ -61,14 +61,15 @@ pub fn compare(
     });
     meter.look(cell)?;
     let mut settings = meter.warm(cell, &orders)?;
-    let all: Vec<usize> = (0..settings.len()).collect();
-    for round in 0..effort.most {
-        let sure =
-            || settings[1].against(&settings[0]).is_some_and(|ratio| ratio.half_width() <= effort.bound);
-        if round >= effort.least && sure() {
-            break;
-        }
-        meter.round(cell, &mut settings, &all, round)?;
+    let mut rounds = 0;
+    let sure = |settings: &[Measured]| {
+        let ratio = settings.get(1).zip(settings.first()).and_then(|(policy, own)| policy.against(own));
+        ratio.is_some_and(|ratio| ratio.half_width() <= effort.bound)
+    };
+    while rounds < effort.most && !(rounds > 0 && sure(&settings)) {
+        let more = effort.least.min(effort.most - rounds);
+        meter.rounds(cell, &mut settings, more)?;
+        rounds += more;
     }
     let mut settings = settings.into_iter();
     let missing = || LiveError::Disagree(format!("{cell}: NCCL's own choice was not handed over"));

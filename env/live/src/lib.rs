@@ -7,12 +7,15 @@
 #![forbid(unsafe_code)]
 
 pub mod cell;
+pub mod clock;
 pub mod compare;
 pub mod crew;
+pub mod drift;
 pub mod launch;
 pub mod measure;
 pub mod message;
 pub mod session;
+pub mod sheet;
 pub mod spread;
 pub mod sweep;
 mod wire;

@@ -1,27 +1,28 @@
-//! How times come about: every setting warmed up and its result compared, then rounds over all settings in turn, until
-//! the comparison that matters is sure enough or the rounds are used up.
+//! How times come about: every setting warmed up and its result compared, then rounds over all settings.
+//!
+//! Rounds follow each other without a pause and always in the same order, the first setting after the last: a rank may
+//! run ahead of others, so what a setting costs depends on what was called before it, and this must not change from
+//! round to round.
 
 use dynamiccl_spec::Order;
 
 use crate::cell::{Cell, Knobs};
+use crate::clock::Clock;
 use crate::crew::{Crew, LiveError};
-use crate::message::{Answer, Look, Request, Timing, Warmed};
+use crate::message::{Answer, Look, Request, Task, Timing, Warmed};
 use crate::spread::{Ratio, median};
 
-/// Settings that are this much slower than the best so far are not measured again.
-const HOPELESS: f64 = 1.25;
-
-/// Rounds of the reference.
-const REFERENCES: u32 = 5;
+/// Timings that one request asks for: requests are to stay short lines, and interrupts to be answered soon.
+const BATCH: usize = 500;
 
 /// How much is done for one call.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Effort {
-    /// Rounds over all settings.
+    /// Rounds that are done at once.
     pub least: u32,
-    /// Rounds in all; those beyond the least are over settings that may still be the best.
+    /// Rounds in all, where it is unsure.
     pub most: u32,
-    /// Rounds go on until the best is compared with NCCL's own this surely: half the 95 % interval, relative.
+    /// How sure the best is to be compared with NCCL's own: half the 95 % interval, relative.
     pub bound: f64,
 }
 
@@ -32,28 +33,21 @@ pub struct Measured {
     pub order: Order,
     /// What was handed to NCCL.
     pub handed: dynamiccl_spec::Knobs,
-    /// Microseconds of every round; not a number in rounds that left it out.
+    /// Microseconds of every round.
     pub rounds: Vec<f64>,
     /// Microseconds of the load beside it in every round.
     pub loads: Vec<f64>,
 }
 
 impl Measured {
-    /// Microseconds of the rounds that it was in.
-    pub fn micros(&self) -> Vec<f64> {
-        self.rounds.iter().copied().filter(|us| us.is_finite()).collect()
-    }
-
-    /// Their median.
+    /// The median over all rounds.
     pub fn median(&self) -> f64 {
-        median(&self.micros())
+        median(&self.rounds)
     }
 
-    /// How much faster it is than another, over the rounds that both were in.
+    /// How much faster it is than another, round by round.
     pub fn against(&self, other: &Measured) -> Option<Ratio> {
-        let both = self.rounds.iter().zip(&other.rounds).filter(|(a, b)| a.is_finite() && b.is_finite());
-        let (ours, theirs): (Vec<f64>, Vec<f64>) = both.map(|(a, b)| (*a, *b)).unzip();
-        Ratio::of(&theirs, &ours)
+        Ratio::of(&other.rounds, &self.rounds)
     }
 }
 
@@ -75,23 +69,29 @@ impl CellTimes {
         others.min_by(|a, b| a.median().total_cmp(&b.median()))
     }
 
-    fn own(&self) -> Option<&Measured> {
-        self.settings.iter().find(|setting| setting.order == Order::Own)
+    /// Rounds so far.
+    pub fn rounds(&self) -> usize {
+        self.settings.first().map_or(0, |setting| setting.rounds.len())
     }
 
-    /// Whether the best is compared with NCCL's own surely enough.
-    fn is_sure(&self, bound: f64) -> bool {
-        let compared = self.best().zip(self.own()).and_then(|(best, own)| best.against(own));
-        compared.is_none_or(|ratio| ratio.half_width() <= bound)
+    /// How much faster the best is than NCCL's own.
+    pub fn speedup(&self) -> Option<Ratio> {
+        let own = self.settings.iter().find(|setting| setting.order == Order::Own);
+        self.best().zip(own).and_then(|(best, own)| best.against(own))
     }
 
-    /// NCCL's own, and whatever may still be the best.
-    fn contenders(&self) -> Vec<usize> {
-        let limit = self.best().map_or(f64::INFINITY, Measured::median) * HOPELESS;
-        let may_win = |setting: &Measured| {
-            setting.order == Order::Own || setting.micros().into_iter().fold(f64::INFINITY, f64::min) <= limit
-        };
-        (0..self.settings.len()).filter(|&at| may_win(&self.settings[at])).collect()
+    /// Whether more rounds are due.
+    pub fn is_unsure(&self, effort: &Effort) -> bool {
+        let wide = self.speedup().is_some_and(|ratio| ratio.half_width() > effort.bound);
+        wide && self.rounds() < effort.most as usize
+    }
+
+    /// Forgets all rounds.
+    pub fn clear(&mut self) {
+        self.settings.iter_mut().for_each(|setting| {
+            setting.rounds.clear();
+            setting.loads.clear();
+        });
     }
 }
 
@@ -100,6 +100,8 @@ impl CellTimes {
 pub struct Meter<'a> {
     /// The workers.
     pub crew: &'a mut Crew,
+    /// Whose clock counts.
+    pub clock: Clock,
     /// Rounds of the load beside communication; 0 for none.
     pub load: u32,
 }
@@ -150,52 +152,72 @@ impl Meter<'_> {
         Ok(settings.into_iter().flatten().collect())
     }
 
-    /// Measures all settings of a call.
-    pub fn cell(&mut self, cell: Cell, knobs: &Knobs, effort: &Effort) -> Result<CellTimes, LiveError> {
+    /// Measures all settings of a call for the first rounds.
+    pub fn begin(&mut self, cell: Cell, knobs: &Knobs, effort: &Effort) -> Result<CellTimes, LiveError> {
         let look = self.look(cell)?;
         let settings = self.warm(cell, &knobs.orders(&look.table, look.interface))?;
         let mut times = CellTimes { cell, look, settings };
-        let all: Vec<usize> = (0..times.settings.len()).collect();
-        for round in 0..effort.most {
-            let who = if round < effort.least { all.clone() } else { times.contenders() };
-            if round >= effort.least && (who.len() < 2 || times.is_sure(effort.bound)) {
-                break;
-            }
-            self.round(cell, &mut times.settings, &who, round)?;
+        self.rounds(cell, &mut times.settings, effort.least)?;
+        Ok(times)
+    }
+
+    /// Measures all settings of a call until the best of them is known surely enough.
+    pub fn cell(&mut self, cell: Cell, knobs: &Knobs, effort: &Effort) -> Result<CellTimes, LiveError> {
+        let mut times = self.begin(cell, knobs, effort)?;
+        while times.is_unsure(effort) {
+            self.more(&mut times, effort)?;
         }
         Ok(times)
     }
 
-    /// Microseconds of NCCL's own choice for a call that is measured again and again, to see the machine change.
-    pub fn reference(&mut self, cell: Cell) -> Result<f64, LiveError> {
-        let mut settings = self.warm(cell, &[Order::Own])?;
-        (0..REFERENCES).try_for_each(|round| self.round(cell, &mut settings, &[0], round))?;
-        Ok(settings.first().map_or(f64::NAN, Measured::median))
+    /// Adds rounds to a call that was begun.
+    pub fn more(&mut self, times: &mut CellTimes, effort: &Effort) -> Result<(), LiveError> {
+        let left = effort.most.saturating_sub(times.rounds() as u32);
+        self.rounds(times.cell, &mut times.settings, effort.least.min(left))
     }
 
-    /// Times some settings once, beginning with another in every round: none always follows the same.
-    pub fn round(
+    /// Times all settings so many times, round after round.
+    pub fn rounds(
         &mut self,
         cell: Cell,
         settings: &mut [Measured],
-        who: &[usize],
-        round: u32,
+        mut rounds: u32,
     ) -> Result<(), LiveError> {
-        let mut turn = who.to_vec();
-        let by = round as usize * 7 % turn.len().max(1);
-        turn.rotate_left(by);
-        let orders = turn.iter().map(|&at| settings[at].order).collect();
-        let task = crate::message::Task { load: self.load, ..cell.task() };
-        let answers = self.crew.ask(&Request::Time(task, orders))?;
-        settings.iter_mut().for_each(|setting| setting.rounds.push(f64::NAN));
-        // The clock is rank 0's, as in the sweeps that were published: within a loop of calls all ranks keep pace.
-        let Some(Answer::Timed(timings)) = answers.into_iter().next() else { return Ok(()) };
-        for (&at, Timing { us, load_us }) in turn.iter().zip(timings) {
-            if let Some(last) = settings[at].rounds.last_mut() {
-                *last = us;
+        let Some(last) = settings.last().map(|setting| setting.order) else { return Ok(()) };
+        let at_once = (BATCH / settings.len()).max(1);
+        while rounds > 0 {
+            let now = at_once.min(rounds as usize);
+            // The first one, too, follows the one that it follows in all rounds, and not a pause.
+            let mut orders = vec![last];
+            (0..now).for_each(|_| orders.extend(settings.iter().map(|setting| setting.order)));
+            let times = self.time(cell, orders)?;
+            for round in times.get(1..).unwrap_or_default().chunks(settings.len()) {
+                for (setting, &Timing { us, load_us }) in settings.iter_mut().zip(round) {
+                    setting.rounds.push(us);
+                    setting.loads.extend(load_us);
+                }
             }
-            settings[at].loads.extend(load_us);
+            rounds -= now as u32;
         }
         Ok(())
+    }
+
+    /// Times orders one after the other.
+    fn time(&mut self, cell: Cell, orders: Vec<Order>) -> Result<Vec<Timing>, LiveError> {
+        let (clock, count) = (self.clock, orders.len());
+        let task = Task { load: self.load, drained: clock.is_drained(), ..cell.task() };
+        let answers = self.crew.ask(&Request::Time(task, orders))?;
+        let ranks: Vec<Vec<Timing>> = answers
+            .into_iter()
+            .filter_map(|answer| if let Answer::Timed(times) = answer { Some(times) } else { None })
+            .collect();
+        if let Some(rank) = ranks.iter().position(|times| times.len() != count) {
+            return Err(LiveError::Disagree(format!("rank {rank} has not timed all that it was asked to")));
+        }
+        let at = |at: usize| Timing {
+            us: clock.read(ranks.iter().map(|times| times[at].us)),
+            load_us: ranks.iter().filter_map(|times| times[at].load_us).reduce(f64::max),
+        };
+        Ok((0..count).map(at).collect())
     }
 }

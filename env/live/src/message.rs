@@ -64,6 +64,8 @@ pub struct Task {
     pub calls: u32,
     /// Rounds of the load beside them; 0 for none.
     pub load: u32,
+    /// Whether all ranks wait for each other before the first moment.
+    pub drained: bool,
 }
 
 /// What a worker says.

@@ -1,209 +1,141 @@
-//! A sweep: every call with every setting, into a file that can be gone on with.
+//! A sweep: every call with every setting, and again where it is unsure.
 //!
-//! The file has the columns of the published sweeps and is always whole: it gets its next cell at once or not at all.
+//! First all cells get the same rounds. Then those that were measured while the machine was not as usual are measured
+//! anew, and those whose best is still unsure get more rounds, in turn, as long as the budget lasts: what disturbs the
+//! machine for some seconds is outvoted by rounds from another time.
 
-use std::fs::{self, Permissions};
-use std::io::{self, Write};
-use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
-use dynamiccl_env::measure::sweep::{self as reader};
-use dynamiccl_spec::{Order, Protocol};
-use serde::{Deserialize, Serialize};
-use tempfile::NamedTempFile;
+use serde::Serialize;
 
 use crate::cell::{Cell, Knobs};
 use crate::crew::LiveError;
-use crate::measure::{CellTimes, Effort, Measured, Meter};
+use crate::drift::{Drift, Reference};
+use crate::measure::{CellTimes, Effort, Meter};
+use crate::sheet::Sheet;
 
-/// The first line of a sweep.
-const HEADER: &str =
-    "ranks,link,collective,size_bytes,algo,proto,nchannels,median_us,min_us,max_us,nccl_model_us";
-
-/// Under what a sweep was measured. Cells of one file must not differ in it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Conditions {
-    /// Ranks.
-    pub ranks: u32,
-    /// What connects them.
-    pub link: String,
-    /// Whether they share a GPU.
-    pub shared: bool,
-    /// The GPU.
-    pub gpu: String,
-    /// The newest CUDA that its driver runs.
-    pub cuda: String,
-    /// NCCL's release.
-    pub nccl: String,
-    /// Threads per block; 0 for NCCL's own.
-    pub threads: u32,
-    /// Blocks of the load beside communication; 0 for none.
-    pub load: u32,
+/// What is swept, and how much is done for it.
+#[derive(Debug, Clone)]
+pub struct Plan {
+    /// The calls.
+    pub cells: Vec<Cell>,
+    /// The settings.
+    pub knobs: Knobs,
+    /// Rounds.
+    pub effort: Effort,
+    /// After this no cell is measured again.
+    pub budget: Duration,
 }
 
-/// A sweep's file.
-#[derive(Debug)]
-pub struct Sheet {
-    file: PathBuf,
-    conditions: Conditions,
-    lines: Vec<String>,
-    done: Vec<Cell>,
+/// What was measured now.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Swept {
+    /// The cells.
+    pub cells: Vec<CellTimes>,
+    /// How the reference changed; none without a cell.
+    pub drift: Option<Drift>,
+    /// What was measured again.
+    pub again: Again,
 }
 
-impl Sheet {
-    /// A new file, or one to go on with that was measured under the same conditions.
-    pub fn open(file: &Path, conditions: Conditions) -> Result<Self, LiveError> {
-        let mut sheet = Sheet { file: file.to_owned(), conditions, lines: Vec::new(), done: Vec::new() };
-        if file.exists() {
-            sheet.go_on()?;
-        }
-        // A folder that cannot be written to is noticed before an hour of measuring.
-        under_way(file).map_err(|error| unwritable(file, &error))?;
-        Ok(sheet)
-    }
-
-    fn go_on(&mut self) -> Result<(), LiveError> {
-        let name = self.file.display();
-        let other = "remove it, or give another --out";
-        let about = fs::read_to_string(self.about()).ok();
-        let before: Option<Conditions> = about.and_then(|text| serde_json::from_str(&text).ok());
-        if before.as_ref() != Some(&self.conditions) {
-            let what = before.map_or("nobody knows how".to_owned(), |before| format!("{before:?}"));
-            return Err(LiveError::File(format!(
-                "{name} was measured under other conditions ({what}); {other}"
-            )));
-        }
-        let text =
-            fs::read_to_string(&self.file).map_err(|error| LiveError::File(format!("{name}: {error}")))?;
-        if text.lines().next() != Some(HEADER) {
-            return Err(LiveError::File(format!("{name} is no sweep; {other}")));
-        }
-        self.lines = text.lines().skip(1).map(str::to_owned).collect();
-        if !self.lines.is_empty() {
-            let sweeps = reader::read(&self.file).map_err(|error| LiveError::File(error.to_string()))?;
-            let rows = sweeps.iter().flat_map(|sweep| &sweep.rows);
-            let defaults = rows.filter(|row| row.setting == reader::Setting::Default);
-            self.done = defaults.map(|row| Cell { collective: row.collective, bytes: row.bytes }).collect();
-        }
-        Ok(())
-    }
-
-    /// Whether a cell is in the file.
-    pub fn has(&self, cell: Cell) -> bool {
-        self.done.contains(&cell)
-    }
-
-    /// Lines of the file.
-    pub fn rows(&self) -> usize {
-        self.lines.len()
-    }
-
-    /// Adds a cell.
-    pub fn add(&mut self, times: &CellTimes) -> Result<(), LiveError> {
-        let lines: Vec<String> = times.settings.iter().map(|setting| self.line(times, setting)).collect();
-        self.lines.extend(lines);
-        self.done.push(times.cell);
-        self.save()
-    }
-
-    fn line(&self, times: &CellTimes, setting: &Measured) -> String {
-        let Conditions { ranks, link, .. } = &self.conditions;
-        let Cell { collective, bytes } = times.cell;
-        let (knobs, model) = match setting.order {
-            Order::Knobs { pair, channels, .. } => {
-                let channels = channels.requested().map_or(String::new(), |channels| channels.to_string());
-                let model = times.look.table.get(pair).map_or(String::new(), |us| format!("{us:.1}"));
-                (format!("{},{},{channels}", pair.algorithm, written(pair.protocol)), model)
-            }
-            Order::Own | Order::Policy => ("default,default,".to_owned(), String::new()),
-        };
-        let micros = setting.micros();
-        let least = micros.iter().copied().fold(f64::INFINITY, f64::min);
-        let most = micros.iter().copied().fold(0.0, f64::max);
-        let median = setting.median();
-        format!("{ranks},{link},{collective},{bytes},{knobs},{median:.2},{least:.2},{most:.2},{model}")
-    }
-
-    fn about(&self) -> PathBuf {
-        let mut name = self.file.as_os_str().to_owned();
-        name.push(".about.json");
-        name.into()
-    }
-
-    fn save(&self) -> Result<(), LiveError> {
-        let about = serde_json::to_string_pretty(&self.conditions).unwrap_or_default() + "\n";
-        let mut text = String::from(HEADER);
-        self.lines.iter().for_each(|line| {
-            text.push('\n');
-            text.push_str(line);
-        });
-        text.push('\n');
-        replace(&self.about(), &about)?;
-        replace(&self.file, &text)
-    }
-}
-
-/// A protocol as the published sweeps write it.
-fn written(protocol: Protocol) -> &'static str {
-    match protocol {
-        Protocol::LL => "LL",
-        Protocol::LL128 => "LL128",
-        Protocol::Simple => "Simple",
-    }
-}
-
-/// Gives a file its new text, whole.
-fn replace(file: &Path, text: &str) -> Result<(), LiveError> {
-    let write = || -> io::Result<()> {
-        let mut under_way = under_way(file)?;
-        under_way.write_all(text.as_bytes())?;
-        under_way.persist(file)?;
-        Ok(())
-    };
-    write().map_err(|error| unwritable(file, &error))
-}
-
-/// A file beside another, gone unless it gets its name.
-fn under_way(file: &Path) -> io::Result<NamedTempFile> {
-    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    tempfile::Builder::new().prefix(".live-").permissions(Permissions::from_mode(0o666)).tempfile_in(folder)
-}
-
-fn unwritable(file: &Path, error: &io::Error) -> LiveError {
-    LiveError::File(format!("cannot write {}: {error}", file.display()))
-}
-
-/// How much the machine itself changed while it was measured.
-#[derive(Debug, Clone, PartialEq, Serialize, Default)]
-pub struct Drift {
-    /// Microseconds of NCCL's own choice for the reference call, after every cell.
-    pub micros: Vec<f64>,
-}
-
-impl Drift {
-    /// The slowest over the fastest.
-    pub fn factor(&self) -> f64 {
-        let least = self.micros.iter().copied().fold(f64::INFINITY, f64::min);
-        self.micros.iter().copied().fold(0.0, f64::max) / least
-    }
+/// What was measured again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+pub struct Again {
+    /// Cells that were measured anew, for the machine had not been as usual.
+    pub anew: usize,
+    /// Cells of which that is still so.
+    pub off: usize,
+    /// Cells that got more rounds.
+    pub more: usize,
+    /// Cells whose best is still not compared as surely as wished.
+    pub unsure: usize,
 }
 
 /// Measures all cells that the sheet does not have; `seen` hears of every one.
 pub fn sweep(
     meter: &mut Meter<'_>,
-    cells: &[Cell],
-    knobs: &Knobs,
-    effort: &Effort,
+    plan: &Plan,
     sheet: &mut Sheet,
-    mut seen: impl FnMut(&CellTimes),
-) -> Result<Drift, LiveError> {
-    let mut drift = Drift::default();
-    let Some(&reference) = cells.first() else { return Ok(drift) };
-    for &cell in cells.iter().filter(|cell| !sheet.has(**cell)).collect::<Vec<_>>() {
-        let times = meter.cell(cell, knobs, effort)?;
-        sheet.add(&times)?;
-        drift.micros.push(meter.reference(reference)?);
-        seen(&times);
+    mut seen: impl FnMut(Cell),
+) -> Result<Swept, LiveError> {
+    let begun = Instant::now();
+    let due: Vec<Cell> = plan.cells.iter().copied().filter(|cell| !sheet.has(*cell)).collect();
+    let mut swept = Swept { cells: Vec::new(), drift: None, again: Again::default() };
+    let Some(mut reference) = Reference::begin(meter, &due)? else { return Ok(swept) };
+    for cell in due {
+        let times = meter.begin(cell, &plan.knobs, &plan.effort)?;
+        sheet.put(&times)?;
+        swept.cells.push(times);
+        reference.look(meter)?;
+        seen(cell);
     }
-    Ok(drift)
+    let mut repeat = Repeat { plan, until: begun + plan.budget, swept: &mut swept };
+    repeat.anew(meter, &mut reference, sheet)?;
+    repeat.more(meter, sheet)?;
+    swept.drift = Some(reference.drift());
+    Ok(swept)
+}
+
+struct Repeat<'a> {
+    plan: &'a Plan,
+    until: Instant,
+    swept: &'a mut Swept,
+}
+
+impl Repeat<'_> {
+    fn has_time(&self) -> bool {
+        Instant::now() < self.until
+    }
+
+    /// Cells beside a reference that was off are measured once more from the beginning.
+    fn anew(
+        &mut self,
+        meter: &mut Meter<'_>,
+        reference: &mut Reference,
+        sheet: &mut Sheet,
+    ) -> Result<(), LiveError> {
+        let drift = reference.drift();
+        let off: Vec<usize> = (0..self.swept.cells.len()).filter(|&at| drift.is_off(at)).collect();
+        for at in off {
+            if !self.has_time() {
+                self.swept.again.off += 1;
+                continue;
+            }
+            reference.look(meter)?;
+            let before = reference.looks() - 1;
+            let times = &mut self.swept.cells[at];
+            times.clear();
+            meter.more(times, &self.plan.effort)?;
+            reference.look(meter)?;
+            sheet.put(times)?;
+            self.swept.again.anew += 1;
+            self.swept.again.off += usize::from(reference.drift().is_off(before));
+        }
+        Ok(())
+    }
+
+    /// Cells whose best is unsure get more rounds in turn.
+    fn more(&mut self, meter: &mut Meter<'_>, sheet: &mut Sheet) -> Result<(), LiveError> {
+        let effort = &self.plan.effort;
+        let mut helped = vec![false; self.swept.cells.len()];
+        loop {
+            let unsure: Vec<usize> =
+                (0..self.swept.cells.len()).filter(|&at| self.swept.cells[at].is_unsure(effort)).collect();
+            if unsure.is_empty() || !self.has_time() {
+                break;
+            }
+            for at in unsure {
+                if self.has_time() {
+                    meter.more(&mut self.swept.cells[at], effort)?;
+                    sheet.put(&self.swept.cells[at])?;
+                    helped[at] = true;
+                }
+            }
+        }
+        let wide =
+            |times: &&CellTimes| times.speedup().is_some_and(|ratio| ratio.half_width() > effort.bound);
+        self.swept.again.unsure = self.swept.cells.iter().filter(wide).count();
+        self.swept.again.more = helped.into_iter().filter(|helped| *helped).count();
+        Ok(())
+    }
 }

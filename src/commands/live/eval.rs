@@ -8,9 +8,9 @@ use anyhow::{Context, Result};
 use dynamiccl_env::measure::sweep::{self, Setting, Sweep};
 use dynamiccl_live::cell::{Cell, Knobs, grid};
 use dynamiccl_live::compare::{Contest, Oracle, compare};
-use dynamiccl_live::measure::{Effort, Meter};
+use dynamiccl_live::measure::Effort;
+use dynamiccl_live::sheet::Conditions;
 use dynamiccl_live::spread::Ratio;
-use dynamiccl_live::sweep::Conditions;
 use dynamiccl_policies::frozen::SHIPPED;
 use dynamiccl_spec::{Bytes, ChannelChoice, ChunkChoice, Order};
 use serde::Serialize;
@@ -39,14 +39,13 @@ pub fn run(args: &LiveEvalArgs, session: &Session) -> Result<Ending> {
     let oracles = oracles.collect::<Result<Vec<Oracle>>>()?;
     let begun = Instant::now();
     let progress = session.progress("live eval", cells.len() as u64);
-    let mut job = Job::start(&args.job, variables, bytes, session)?;
+    let mut job = Job::start(&args.job, args.clock.into(), variables, bytes, session)?;
     let conditions = job.conditions().clone();
     let effort =
         Effort { least: args.rounds, most: args.most_rounds.max(args.rounds), bound: args.bound / 100.0 };
     let mut lines = Vec::new();
     for (cell, oracle) in cells.into_iter().zip(&oracles) {
-        let mut meter = Meter { crew: job.crew(), load: 0 };
-        let contest = compare(&mut meter, cell, oracle, &effort).map_err(told)?;
+        let contest = compare(&mut job.meter(), cell, oracle, &effort).map_err(told)?;
         lines.extend(Line::new(&contest));
         progress.remark(&cell.to_string());
         progress.advance(1)?;

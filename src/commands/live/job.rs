@@ -3,11 +3,13 @@
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow};
-use dynamiccl_live::crew::{Crew, Limits, LiveError};
+use dynamiccl_live::clock::Clock;
+use dynamiccl_live::crew::{Limits, LiveError};
 use dynamiccl_live::launch::{LinkTools, Live, Recipe, Sharing};
+use dynamiccl_live::measure::Meter;
 use dynamiccl_live::message::{Opening, Surroundings};
 use dynamiccl_live::session;
-use dynamiccl_live::sweep::Conditions;
+use dynamiccl_live::sheet::Conditions;
 use dynamiccl_spec::GBps;
 
 use super::missing;
@@ -25,7 +27,13 @@ pub struct Job {
 
 impl Job {
     /// Starts ranks for calls of at most so many bytes; `more` are variables of theirs.
-    pub fn start(args: &JobArgs, more: Vec<(String, String)>, bytes: u64, session: &Session) -> Result<Self> {
+    pub fn start(
+        args: &JobArgs,
+        clock: Clock,
+        more: Vec<(String, String)>,
+        bytes: u64,
+        session: &Session,
+    ) -> Result<Self> {
         let gpus = missing::look(args)?;
         let plugin = name(&library::find(args.library.as_deref())?);
         let link = link(args)?;
@@ -61,12 +69,12 @@ impl Job {
             load: 0,
         };
         let begun = session::begin(&mut live.crew, &opening, |rank| rank as u32 % gpus).map_err(told)?;
-        Ok(Job { live, conditions: conditions(args, begun) })
+        Ok(Job { live, conditions: conditions(args, clock, begun) })
     }
 
-    /// The workers.
-    pub fn crew(&mut self) -> &mut Crew {
-        &mut self.live.crew
+    /// Measures with the ranks.
+    pub fn meter(&mut self) -> Meter<'_> {
+        Meter { crew: &mut self.live.crew, clock: self.conditions.clock, load: 0 }
     }
 
     /// Under what it measures.
@@ -106,7 +114,7 @@ fn link(args: &JobArgs) -> Result<Option<(String, LinkTools)>> {
     Ok(Some((format!("{:.0}bit", rate.0 * 8e9), tools)))
 }
 
-fn conditions(args: &JobArgs, begun: Surroundings) -> Conditions {
+fn conditions(args: &JobArgs, clock: Clock, begun: Surroundings) -> Conditions {
     Conditions {
         ranks: args.ranks,
         link: args
@@ -119,5 +127,6 @@ fn conditions(args: &JobArgs, begun: Surroundings) -> Conditions {
         nccl: begun.nccl,
         threads: args.threads.as_ref().and_then(|threads| threads.parse().ok()).unwrap_or(0),
         load: 0,
+        clock,
     }
 }

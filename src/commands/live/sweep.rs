@@ -1,13 +1,15 @@
 //! `live sweep`: every setting of every call, timed.
 
 use std::fmt;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use dynamiccl_live::cell::{Cell, Knobs, grid};
-use dynamiccl_live::measure::{CellTimes, Effort, Measured, Meter};
+use dynamiccl_live::drift::Drift;
+use dynamiccl_live::measure::{CellTimes, Effort};
+use dynamiccl_live::sheet::{Conditions, Sheet};
 use dynamiccl_live::spread::Ratio;
-use dynamiccl_live::sweep::{Conditions, Drift, Sheet, sweep};
+use dynamiccl_live::sweep::{Again, Plan, Swept, sweep};
 use dynamiccl_spec::{Bytes, ChunkChoice};
 use serde::Serialize;
 
@@ -20,35 +22,60 @@ use crate::table::{Column, Table};
 
 /// Measures what the file does not have.
 pub fn run(args: &SweepArgs, session: &Session) -> Result<Ending> {
-    let cells = grid(&args.calls.collectives, &args.calls.sizes.0);
+    let plan = plan(args);
     let bytes = args.calls.sizes.0.iter().copied().max().unwrap_or(0);
     let begun = Instant::now();
-    let progress = session.progress("live sweep", cells.len() as u64);
-    let mut job = Job::start(&args.job, vec![], bytes, session)?;
-    let mut sheet = Sheet::open(&args.out, job.conditions().clone()).map_err(told)?;
-    progress.skip(cells.iter().filter(|cell| sheet.has(**cell)).count() as u64);
-    let knobs = Knobs { channels: args.channels.clone(), chunks: vec![ChunkChoice::Own] };
-    let effort =
-        Effort { least: args.rounds, most: args.most_rounds.max(args.rounds), bound: args.bound / 100.0 };
-    let (mut lines, conditions) = (Vec::new(), job.conditions().clone());
-    let mut meter = Meter { crew: job.crew(), load: 0 };
-    let drift = sweep(&mut meter, &cells, &knobs, &effort, &mut sheet, |times| {
-        lines.extend(Line::new(times));
-        progress.remark(&times.cell.to_string());
+    let progress = session.progress("live sweep", plan.cells.len() as u64);
+    let mut job = Job::start(&args.job, args.clock.into(), vec![], bytes, session)?;
+    let conditions = job.conditions().clone();
+    let mut sheet = Sheet::open(&args.out, conditions.clone()).map_err(told)?;
+    progress.skip(plan.cells.iter().filter(|cell| sheet.has(**cell)).count() as u64);
+    let swept = sweep(&mut job.meter(), &plan, &mut sheet, |cell| {
+        progress.remark(&cell.to_string());
         // An interrupt is noticed by the workers' watch, which looks more often.
         let _ = progress.advance(1);
     })
     .map_err(told)?;
+    drop(progress);
     job.end()?;
-    let (drift, seconds) = (drift_of(&drift), begun.elapsed().as_secs_f64());
-    let report =
-        Report { conditions, out: name(&args.out), rows: sheet.rows(), cells: lines, drift, seconds };
+    warn(&swept, session);
+    let report = Report {
+        conditions,
+        out: name(&args.out),
+        rows: sheet.rows(),
+        cells: swept.cells.iter().filter_map(Line::new).collect(),
+        drift: swept.drift.as_ref().map(Drift::factor),
+        again: swept.again,
+        seconds: begun.elapsed().as_secs_f64(),
+    };
     session.report("live sweep", &report)?;
     Ok(Ending::Done)
 }
 
-fn drift_of(drift: &Drift) -> Option<f64> {
-    (!drift.micros.is_empty()).then(|| drift.factor())
+fn plan(args: &SweepArgs) -> Plan {
+    Plan {
+        cells: grid(&args.calls.collectives, &args.calls.sizes.0),
+        knobs: Knobs { channels: args.channels.clone(), chunks: vec![ChunkChoice::Own] },
+        effort: Effort {
+            least: args.rounds,
+            most: args.most_rounds.max(args.rounds),
+            bound: args.bound / 100.0,
+        },
+        budget: Duration::from_secs(args.budget),
+    }
+}
+
+/// Says what makes times doubtful.
+fn warn(swept: &Swept, session: &Session) {
+    let Swept { drift: Some(drift), again: Again { off, .. }, .. } = swept else { return };
+    if *off > 0 {
+        session.output.note(format_args!(
+            "warning: the machine was not as usual during {off} cells: {}, measured in between, took {:.2} times as \
+             long at one time as at another; is something else running, or does the GPU change its clocks?",
+            drift.cell,
+            drift.factor()
+        ));
+    }
 }
 
 /// What a sweep found.
@@ -59,6 +86,7 @@ struct Report {
     rows: usize,
     cells: Vec<Line>,
     drift: Option<f64>,
+    again: Again,
     seconds: f64,
 }
 
@@ -81,21 +109,12 @@ impl Line {
         Some(Line {
             cell: times.cell,
             settings: times.settings.len(),
-            rounds: own.rounds.len(),
+            rounds: times.rounds(),
             own_us: own.median(),
             best_us: best.median(),
-            best: knobs_of(best),
-            speedup: best.against(own),
+            best: best.handed.to_string(),
+            speedup: times.speedup(),
         })
-    }
-}
-
-fn knobs_of(setting: &Measured) -> String {
-    match setting.order {
-        dynamiccl_spec::Order::Knobs { pair, channels, .. } => {
-            format!("{pair} {}", channels.requested().map_or("own".to_owned(), |n| format!("{n}ch")))
-        }
-        _ => "own".to_owned(),
     }
 }
 
@@ -129,9 +148,15 @@ impl fmt::Display for Report {
             ]);
         }
         write!(f, "{table}")?;
+        let Again { anew, off, more, unsure } = self.again;
         if let Some(drift) = self.drift {
-            writeln!(f, "# the reference call drifted by a factor of {drift:.2}")?;
+            writeln!(
+                f,
+                "# a reference call in between took {drift:.2} times as long at most as at least: {anew} cells \
+                measured anew, {off} still doubtful"
+            )?;
         }
+        writeln!(f, "# {more} cells got more rounds, {unsure} are still unsure")?;
         writeln!(f, "Summary  {} cells in {:.0} s", self.cells.len(), self.seconds)
     }
 }

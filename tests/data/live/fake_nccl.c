@@ -2,7 +2,8 @@
  * It asks the tuner as NCCL does (2.28: interface 5; FAKE_TUNER=6 for 6), takes the smallest entry of its table, moves
  * the data, and says that the call cost what `cost` says: ring/simple with 4 channels is the best of all, and what
  * NCCL would choose by itself takes twice as long. FAKE_CALL_US makes every call take that long in earnest,
- * FAKE_WRONG makes one number of every allreduce wrong. */
+ * FAKE_WRONG makes one number of every allreduce wrong, FAKE_EARLY lets the root of a broadcast be done in half the
+ * time, FAKE_NOISE is the share by which times vary, FAKE_SLOW=FROM,TO makes these calls take twice as long. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -125,11 +126,21 @@ static void believe(float *table, int collective, size_t bytes) {
     }
 }
 
-/* What it really costs, with a little noise that all ranks share. */
+/* What the machine does to a call, the same on all ranks. */
+static double disturb(unsigned call) {
+    const char *share = getenv("FAKE_NOISE"), *slow = getenv("FAKE_SLOW");
+    unsigned from = 1, to = 0;
+    if (slow) sscanf(slow, "%u,%u", &from, &to);
+    /* Calls of one timing are disturbed alike, else they would average out. */
+    double noise = (share ? atof(share) : 0.01) * ((call / 9 * 2654435761u >> 16) % 100) / 100.0;
+    return (1.0 + noise) * (from <= call && call <= to ? 2.0 : 1.0);
+}
+
+/* What it really costs. */
 static double cost(const struct comm *comm, size_t bytes, int algorithm, int protocol, int channels) {
     int best = algorithm == RING && protocol == SIMPLE && channels == 4;
     double away = channels ? fabs(log2(channels) - 2.0) : 2.0;
-    double noise = 1.0 + 0.01 * ((comm->calls * 2654435761u >> 16) % 100) / 100.0;
+    double noise = disturb(comm->calls);
     return (best ? 0.5 : 0.8 + 0.1 * away) * (20.0 + bytes / 1000.0) * noise;
 }
 
@@ -147,7 +158,8 @@ static int call(struct comm *comm, int collective, size_t bytes, struct stream *
         if (table[at] >= 0 && (best < 0 || table[at] < table[best])) best = at;
     const char *slow = getenv("FAKE_CALL_US");
     if (slow) usleep(atoi(slow));
-    fake_cuda_work(stream, cost(comm, bytes, best / PROTOCOLS, best % PROTOCOLS, channels));
+    double share = getenv("FAKE_EARLY") && collective == BROADCAST && comm->rank == 0 ? 0.5 : 1.0;
+    fake_cuda_work(stream, share * cost(comm, bytes, best / PROTOCOLS, best % PROTOCOLS, channels));
     return SUCCESS;
 }
 

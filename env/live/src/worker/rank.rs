@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use dynamiccl_gpu::{Buffer, Communicator, Cuda, Device, Event, Load, Nccl, Stream, UniqueId};
 use dynamiccl_host::{Driver, Plugin, Seen};
-use dynamiccl_spec::{Bytes, Order};
+use dynamiccl_spec::{Bytes, ChunkChoice, Collective, Order};
 
 use super::data::{self, Shape};
 use super::errors::WorkerError;
 use super::heart::Doing;
+use crate::cell::CHUNKS_SINCE;
 use crate::message::{Answer, Look, Opening, Request, Surroundings, Task, Timing, Warmed};
 
 /// Calls before NCCL's table is believed: the first connects ranks.
@@ -150,16 +151,23 @@ impl Rank {
         let wrong = shape.wrong(number, ranks, got);
         joined.call(shape)?;
         joined.stream.synchronise()?;
-        let seen = self.seen(task)?;
-        Ok(Warmed { carried_out: seen.refused == 0, handed: seen.handed, wrong })
+        let Seen { interface, refused, mut handed, .. } = self.seen(task)?;
+        if interface < CHUNKS_SINCE {
+            handed.chunk = ChunkChoice::Own;
+        }
+        Ok(Warmed { carried_out: refused == 0, handed, wrong })
     }
 
     /// Times an order: a call that nobody times, then as many as the task says between two moments.
     fn time(&mut self, task: &Task, order: Order) -> Result<Timing, WorkerError> {
         self.order(task, order, "timing")?;
         let shape = self.shape(task)?;
+        self.joined()?.call(shape)?;
+        if task.drained {
+            self.meet()?;
+            self.order(task, order, "timing")?;
+        }
         let joined = self.joined()?;
-        joined.call(shape)?;
         let beside = joined.beside.as_mut().filter(|_| task.load > 0);
         if let Some(beside) = beside {
             joined.stream.synchronise()?;
@@ -175,6 +183,15 @@ impl Rank {
         Ok(Timing { us, load_us })
     }
 
+    /// Waits, on the GPU, until all ranks have done what was put into their streams.
+    fn meet(&mut self) -> Result<(), WorkerError> {
+        self.give(Order::Own)?;
+        let ranks = self.opened()?.opening.ranks;
+        let least = Shape::new(Collective::AllReduce, size_of::<f32>() as u64, ranks);
+        let joined = self.joined()?;
+        least.map_or(Ok(()), |shape| joined.call(shape))
+    }
+
     /// Gives the plugin an order, and says what is being done.
     fn order(&self, task: &Task, order: Order, verb: &str) -> Result<(), WorkerError> {
         let Task { collective, bytes, .. } = task;
@@ -186,6 +203,10 @@ impl Rank {
             }
         };
         self.doing.set(format!("{verb} {collective} {}, {what}", Bytes(*bytes)));
+        self.give(order)
+    }
+
+    fn give(&self, order: Order) -> Result<(), WorkerError> {
         let opened = self.opened()?;
         opened.driver.order(order).map_err(|error| WorkerError::Plugin(opened.opening.plugin.clone(), error))
     }
