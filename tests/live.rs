@@ -169,7 +169,8 @@ fn the_clock_is_the_roots_or_the_last_ones() {
     assert!((1.98..2.02).contains(&ratio), "{ratio}");
 }
 
-const THREE: &str = "sweep --ranks 2 --share-gpu --out s.csv --sizes 1K,4K,16K --collectives allreduce --json";
+const THREE: &str =
+    "sweep --ranks 2 --share-gpu --out s.csv --sizes 1K,4K,16K --collectives allreduce --json";
 
 #[test]
 fn cells_of_an_unusual_time_are_measured_anew() {
@@ -205,7 +206,8 @@ fn what_is_unsure_gets_more_rounds() {
 #[test]
 fn a_policy_is_compared_with_nccl_and_with_the_best() {
     let run = Run::new(&[]);
-    let words = "eval --ranks 2 --share-gpu --sizes 1K,1M --collectives allreduce,broadcast --rounds 6 --json";
+    let words =
+        "eval --ranks 2 --share-gpu --sizes 1K,1M --collectives allreduce,broadcast --rounds 6 --json";
     let judged = |words: &str| -> serde_json::Value {
         let said = run.run(words);
         // The fake's best is not what the policy has learnt: it may lose.
