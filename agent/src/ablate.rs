@@ -4,7 +4,7 @@
 
 use dynamiccl_policies::network::EXPERTS;
 use dynamiccl_spec::features::JOB_WIDTH;
-use dynamiccl_spec::features::catalogue::{FEATURES, Part, slot};
+use dynamiccl_spec::features::catalogue::{FEATURES, Feature, Origin, Part, slot};
 
 use crate::config::Without;
 use crate::params::{Layout, Params};
@@ -24,6 +24,20 @@ impl Ablation {
         let mut nothing = Vec::new();
         if without.anchor {
             nothing.push(layout.tensor("pair.anchor").range.clone());
+        }
+        if without.lstm {
+            // Nothing of the memory is read, whoever judges.
+            nothing.extend(["address.weight", "address.bias"].map(|name| layout.tensor(name).range.clone()));
+        }
+        if without.feedback {
+            // The LSTM sees that a call was, and nothing of what was measured.
+            let (lstm, columns) = (&layout.tensor("lstm.weight").range, 4 * layout.shape.memory);
+            let measured =
+                |feature: &&Feature| feature.part == Part::History && feature.origin == Origin::Measured;
+            for rows in FEATURES.iter().filter(measured).filter_map(|feature| slot(feature.name)) {
+                let first = lstm.start + (layout.shape.embedding + rows.start) * columns;
+                nothing.push(first..first + rows.len() * columns);
+            }
         }
         for name in &without.features {
             let rows = context_rows(name).ok_or_else(|| name.clone())?;

@@ -36,14 +36,14 @@ impl Adam {
         self.means.len()
     }
 
-    /// Takes a step against the gradient.
+    /// Takes a step against the gradient; each number moves by its own share of the rate.
     ///
     /// # Panics
-    /// Where the values or the gradient are not as many as the numbers that it moves.
-    pub fn step(&mut self, values: &mut [f32], gradient: &[f32], rate: f32) {
+    /// Where the values, the gradient or the shares are not as many as the numbers that it moves.
+    pub fn step(&mut self, values: &mut [f32], gradient: &[f32], rate: f32, pace: &[f32]) {
         let width = self.width();
-        let given = [values.len(), gradient.len()];
-        assert!(given == [width; 2], "values and gradient {given:?}: Adam moves {width}");
+        let given = [values.len(), gradient.len(), pace.len()];
+        assert!(given == [width; 3], "values, gradient and shares {given:?}: Adam moves {width}");
         self.steps += 1;
         // Means begin at 0: what they lack is what is left of that beginning.
         let rate = (f64::from(rate) / (1.0 - power(KEEP_MEAN, self.steps))) as f32;
@@ -51,10 +51,12 @@ impl Adam {
         let (keep, take) = (KEEP_MEAN as f32, (1.0 - KEEP_MEAN) as f32);
         let (keep_square, take_square) = (KEEP_SQUARE as f32, (1.0 - KEEP_SQUARE) as f32);
         let moments = self.means.iter_mut().zip(&mut self.squares);
-        for ((value, &slope), (mean, square)) in values.iter_mut().zip(gradient).zip(moments) {
+        for (((value, &slope), (mean, square)), pace) in
+            values.iter_mut().zip(gradient).zip(moments).zip(pace)
+        {
             *mean = keep * *mean + take * slope;
             *square = keep_square * *square + take_square * slope * slope;
-            *value -= rate * *mean / (square.sqrt() / spread + SMALLEST);
+            *value -= pace * rate * *mean / (square.sqrt() / spread + SMALLEST);
         }
     }
 }
@@ -91,7 +93,7 @@ mod tests {
     fn the_first_step_is_the_rate_in_the_direction_of_each_slope() {
         // mean / (1 − 0.9) = slope, √(square / (1 − 0.999)) = |slope|: 0.1 · 2 / (2 + 1e-5), and nothing for 0
         let (mut adam, mut values) = (Adam::new(3), vec![1.0, 1.0, 1.0]);
-        adam.step(&mut values, &[2.0, -2.0, 0.0], 0.1);
+        adam.step(&mut values, &[2.0, -2.0, 0.0], 0.1, &[1.0; 3]);
         let moved = 0.1 * 2.0 / (2.0 + 1e-5);
         for (value, expected) in values.iter().zip([1.0 - moved, 1.0 + moved, 1.0]) {
             assert!((value - expected).abs() < 1e-6, "{value} and not {expected}");
@@ -104,9 +106,9 @@ mod tests {
         // Slopes 1, then 3: mean 0.9·0.1 + 0.1·3 = 0.39, square 0.999·0.001 + 0.001·9 = 0.009999;
         // 0.1 · (0.39 / 0.19) / (√(0.009999 / 0.001999) + 1e-5) = 0.0917777
         let (mut adam, mut values) = (Adam::new(1), vec![0.0]);
-        adam.step(&mut values, &[1.0], 0.1);
+        adam.step(&mut values, &[1.0], 0.1, &[1.0; 1]);
         let before = values[0];
-        adam.step(&mut values, &[3.0], 0.1);
+        adam.step(&mut values, &[3.0], 0.1, &[1.0; 1]);
         assert!((before - values[0] - 0.091_777_7).abs() < 1e-6, "{}", before - values[0]);
     }
 
@@ -144,7 +146,7 @@ mod tests {
         for (rate, mut gradient, length, expected) in steps {
             let long: f32 = clip(&mut gradient, 1.0);
             assert!((long / length - 1.0).abs() < 1e-6, "{long} and not {length}");
-            adam.step(&mut values, &gradient, rate);
+            adam.step(&mut values, &gradient, rate, &[1.0; 4]);
             for (value, expected) in values.iter().zip(expected) {
                 assert!((value - expected).abs() < 3e-7, "{values:?} and not {expected}");
             }
@@ -154,12 +156,12 @@ mod tests {
     #[test]
     fn a_state_that_was_put_away_goes_on_with_the_same_bits() {
         let (mut adam, mut values) = (Adam::new(2), vec![0.3, -0.7]);
-        adam.step(&mut values, &[0.1, 0.02], 0.01);
+        adam.step(&mut values, &[0.1, 0.02], 0.01, &[1.0; 2]);
         let text = serde_json::to_string(&adam).expect("a state is plain numbers");
         let mut again: Adam = serde_json::from_str(&text).expect("what was written");
         assert_eq!(again, adam);
         let mut others = values.clone();
-        adam.step(&mut values, &[-0.3, 0.5], 0.02);
+        adam.step(&mut values, &[-0.3, 0.5], 0.02, &[1.0; 2]);
         again.step(&mut others, &[-0.3, 0.5], 0.02);
         assert_eq!(values, others);
     }

@@ -112,6 +112,8 @@ pub struct OptimiserConfig {
     pub minibatches: usize,
     /// Parts of a minibatch that threads work on at once. Part of the result: sums are added shard by shard.
     pub shards: usize,
+    /// Share of the learning rate that the memory's own weights get where it starts as a table.
+    pub memory: f32,
     /// Longest gradient; a longer one is scaled down as a whole.
     pub longest: f32,
     /// Divergence from the acting policy at which the rest of an update is left out; 0 for never.
@@ -201,7 +203,7 @@ impl Default for LossConfig {
             hindsight: 3.0,
             resources: 1.0,
             temperature: 0.05,
-            curiosity: 0.03,
+            curiosity: 0.1,
             estimate: 0.3,
             gain: 0.3,
         }
@@ -215,6 +217,7 @@ impl Default for OptimiserConfig {
             epochs: 2,
             minibatches: 4,
             shards: 4,
+            memory: 0.05,
             longest: 0.5,
             divergence: 0.03,
         }

@@ -6,8 +6,9 @@
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 
+use crate::config::Config;
 use crate::normal::Scaling;
-use crate::params::{Params, Tensor};
+use crate::params::{Layout, Params, Tensor};
 use crate::table;
 
 /// How open forget gates are.
@@ -27,6 +28,15 @@ pub fn start(
     }
     if table && table::fits(&layout.shape) {
         table::lay(params, contexts, histories);
+    }
+}
+
+/// What share of the learning rate each parameter gets.
+pub fn pace(config: &Config, layout: &Layout) -> Vec<f32> {
+    if config.network.table && table::fits(&layout.shape) {
+        table::pace(layout, config.optimiser.memory)
+    } else {
+        vec![1.0; layout.len()]
     }
 }
 

@@ -14,18 +14,18 @@ use dynamiccl_spec::ids::PAIRS;
 use dynamiccl_spec::{Algorithm, Pair, Protocol};
 
 use crate::normal::Scaling;
-use crate::params::Params;
+use crate::params::{Layout, Params};
 
-/// log2 of the sizes between two bands.
-const EDGES: [f32; BANDS - 1] = [11.0, 13.0, 15.0, 17.0, 19.0, 21.0, 23.0, 25.0, 27.0, 29.0];
+/// log2 of the sizes between two bands: between powers of two, which most sizes are.
+const EDGES: [f32; BANDS - 1] = [11.5, 13.5, 15.5, 17.5, 19.5, 21.5, 23.5, 25.5, 27.5, 29.5];
 /// What log2 of a size has been divided by.
 const SIZE_SCALE: f32 = 40.0;
 /// What ln of a ratio of times has been divided by.
 const TIME_SCALE: f32 = 8.0;
 /// How sharply a unit tells sizes below an edge from those above, per octave.
-const SHARP: f32 = 2.0;
+const SHARP: f32 = 4.0;
 /// How far a gate is shut where a condition of its writing does not hold.
-const CONDITION: f32 = 7.0;
+const CONDITION: f32 = 9.0;
 /// How far a note is opened by a time of its own pair. The first such time replaces what was guessed.
 const OWN_TIME: f32 = 6.0;
 /// How far it is shut by a mark, so that a further time of its own replaces half of it and others nothing.
@@ -36,6 +36,11 @@ const MARK: f32 = 2.0;
 const OPEN: f32 = 3.0;
 /// How much more a read number is than what the cells hold: weights after it can then be small.
 const LOUD: f32 = 10.0;
+
+/// How much a note that a pair is slower (by so much ln) lowers its logit.
+const BELIEF: f32 = 8.0;
+/// How much a mark lowers it.
+const BOREDOM: f32 = 2.0;
 
 /// Gates of an LSTM, in the order of its columns.
 #[derive(Debug, Clone, Copy)]
@@ -59,6 +64,22 @@ fn pairs() -> Vec<usize> {
 /// Whether a network is wide enough for the table.
 pub fn fits(shape: &Shape) -> bool {
     shape.embedding >= EDGES.len() && shape.memory >= 2 * pairs().len() * BANDS
+}
+
+/// What share of the learning rate each parameter gets, where those that make the table get `slow`: what they mean is
+/// lost sooner than something better is found.
+pub fn pace(layout: &Layout, slow: f32) -> Vec<f32> {
+    let mut pace = vec![1.0; layout.len()];
+    let width = layout.shape.embedding;
+    for tensor in layout.tensors() {
+        let part = &mut pace[tensor.range.clone()];
+        match tensor.name.split('.').next() {
+            Some("lstm" | "memory" | "address") => part.fill(slow),
+            Some("embed") => part.chunks_exact_mut(width).for_each(|row| row[..EDGES.len()].fill(slow)),
+            _ => {}
+        }
+    }
+    pace
 }
 
 /// Lets a memory start as a table.
@@ -188,12 +209,137 @@ fn look_up(params: &mut Params) {
     }
 }
 
-/// Lets a note of a pair count as a longer time of it, and as nothing else.
+/// Lets a note of a pair count as a longer time of it, and a mark as a reason to try another.
 fn believe(params: &mut Params, pairs: &[usize]) {
     let Shape { expert, resource, .. } = params.layout().shape;
     params.tensor_mut("resource.weight")[expert * resource..].fill(0.0);
     for (slot, pair) in pairs.iter().enumerate() {
-        params.tensor_mut("pair.weight")[(expert + slot) * PAIRS + pair] = -1.0 / LOUD;
+        params.tensor_mut("pair.weight")[(expert + slot) * PAIRS + pair] = -BELIEF / LOUD;
+        params.tensor_mut("pair.weight")[(expert + pairs.len() + slot) * PAIRS + pair] = -BOREDOM / LOUD;
         params.tensor_mut("estimate.weight")[(expert + slot) * 2 * PAIRS + pair] = 1.0 / LOUD;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use dynamiccl_policies::network::{Memory, Network, Scratch, greedy};
+    use dynamiccl_spec::features::{CALL_WIDTH, CONTEXT_WIDTH};
+    use dynamiccl_spec::{Head, Mask};
+
+    use super::*;
+    use crate::config::NetworkConfig;
+    use crate::normal::Normaliser;
+
+    const SLOW: usize = 3;
+    const FAST: usize = 5;
+
+    /// A network that starts as a table, and what it has seen.
+    struct Reader {
+        network: Network,
+        memory: Memory,
+        scratch: Scratch,
+    }
+
+    impl Reader {
+        fn new() -> Self {
+            let layout = Arc::new(Layout::new(&NetworkConfig::default(), 0));
+            let mut params = Params::new(layout);
+            params.tensor_mut("pair.anchor").fill(1.0);
+            let [contexts, histories] = [CONTEXT_WIDTH, HISTORY_WIDTH].map(Normaliser::new);
+            lay(&mut params, &contexts.scaling(), &histories.scaling());
+            let network = Network::new(&params.folded(&contexts, &histories));
+            Reader { memory: network.memory(), scratch: network.scratch(), network }
+        }
+
+        fn call(octave: u32) -> [f32; CALL_WIDTH] {
+            let mut call = [0.0; CALL_WIDTH];
+            call[feature("log2_bytes")] = octave as f32 / SIZE_SCALE;
+            call
+        }
+
+        /// Lets it see that a pair took so much longer than expected.
+        fn sees(&mut self, octave: u32, pair: usize, slower: f32) {
+            let Reader { network, memory, scratch } = self;
+            let mut job = network.job_sum();
+            network.sum_job(&[0.0; JOB_WIDTH], &mut job);
+            let mut seen = network.embed(&job, &Self::call(octave), scratch).to_vec();
+            let mut history = [0.0; HISTORY_WIDTH];
+            history[feature("has_feedback")] = 1.0;
+            history[feature("last_pair") + pair] = 1.0;
+            history[feature("last_time")] = slower / TIME_SCALE;
+            seen.extend(history);
+            network.step(&seen, memory, scratch);
+            network.hold(memory);
+        }
+
+        /// How much sooner it takes the fast pair than the slow one.
+        fn prefers(&mut self, octave: u32) -> f32 {
+            let Reader { network, memory, scratch } = self;
+            let mut job = network.job_sum();
+            network.sum_job(&[0.0; JOB_WIDTH], &mut job);
+            let mut by = 0.0;
+            network.act(&job, &Self::call(octave), memory, &Mask::ALL, scratch, |head, logits| {
+                if head == Head::Pair {
+                    by = logits[FAST] - logits[SLOW];
+                }
+                greedy(logits, 0)
+            });
+            by
+        }
+    }
+
+    /// Powers of two lie inside of bands, two in each, and what was measured there says nothing about others.
+    #[test]
+    fn what_was_measured_counts_in_its_band_and_nowhere_else() {
+        for octave in 10..=30 {
+            let mut reader = Reader::new();
+            assert_eq!(reader.prefers(octave), 0.0);
+            reader.sees(octave, SLOW, 0.3);
+            reader.sees(octave, FAST, 0.0);
+            for other in 10..=30 {
+                let by = reader.prefers(other);
+                if octave / 2 == other / 2 {
+                    assert!(by > 0.2 * BELIEF && by < 0.3 * BELIEF, "{octave} {other}: {by}");
+                } else {
+                    assert!(by.abs() < 0.02 * BELIEF, "{octave} {other}: {by}");
+                }
+            }
+        }
+    }
+
+    /// A pair that was not tried is expected to be as slow as what was, and is tried for that.
+    #[test]
+    fn a_pair_that_was_not_tried_comes_before_one_that_was() {
+        for slower in [-0.3, 0.0, 0.3] {
+            let mut reader = Reader::new();
+            reader.sees(20, SLOW, slower);
+            let by = reader.prefers(20);
+            assert!(by > 0.5 * BOREDOM && by < BOREDOM, "{slower}: {by}");
+        }
+    }
+
+    #[test]
+    fn it_is_still_known_after_a_thousand_other_calls() {
+        let mut reader = Reader::new();
+        reader.sees(20, SLOW, 0.3);
+        reader.sees(20, FAST, 0.0);
+        for call in 0..1000 {
+            reader.sees(10 + 2 * (call % 4), SLOW, -0.2);
+        }
+        let by = reader.prefers(20);
+        assert!(by > 0.15 * BELIEF, "{by}");
+    }
+
+    #[test]
+    fn only_what_makes_the_table_is_slow() {
+        let layout = Layout::new(&NetworkConfig::default(), 0);
+        let pace = pace(&layout, 0.1);
+        let of = |name: &str| &pace[layout.tensor(name).range.clone()];
+        assert!(of("lstm.weight").iter().chain(of("address.bias")).all(|share| *share == 0.1));
+        assert!(of("pair.weight").iter().chain(of("critic.value.weight")).all(|share| *share == 1.0));
+        let first = &of("embed.weight")[..layout.shape.embedding];
+        assert_eq!(first.iter().filter(|share| **share == 0.1).count(), EDGES.len());
     }
 }

@@ -30,7 +30,7 @@ use crate::progress::{Episodes, Seconds, Update};
 use crate::returns::Returns;
 use crate::rollout::{Collected, Collector, Rollout, SavedSeat, Tally, Trainable};
 use crate::schedule::linear;
-use crate::start::start;
+use crate::start;
 use minibatch::Minibatch;
 
 /// An agent that learns.
@@ -43,6 +43,8 @@ pub struct Trainer<E: Trainable> {
     params: Params,
     average: Average,
     adam: Adam,
+    /// What share of the learning rate each parameter gets.
+    pace: Vec<f32>,
     contexts: Normaliser,
     histories: Normaliser,
     returns: Returns,
@@ -112,13 +114,14 @@ impl<E: Trainable> Trainer<E> {
         let [contexts, histories] = usual(looks, seed, &layout, threads)?;
         let mut params = Params::new(Arc::clone(&layout));
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
-        start(&mut params, &contexts.scaling(), &histories.scaling(), config.network.table, &mut rng);
+        start::start(&mut params, &contexts.scaling(), &histories.scaling(), config.network.table, &mut rng);
         ablation.start(&mut params);
         let network = Network::new(&params.folded(&contexts, &histories));
         let rollout = config.rollout();
         let collector = Collector::new(make, seed, &network, rollout, threads)?;
         Ok(Trainer {
             adam: Adam::new(layout.len()),
+            pace: start::pace(&config, &layout),
             average: Average::new(params.values()),
             returns: Returns::default(),
             random: Random::of(seed, 1),
@@ -142,6 +145,7 @@ impl<E: Trainable> Trainer<E> {
         let ablation = ablation(&config, &layout)?;
         let wrong =
             || EnvError::Backend("the saved agent has another shape than its configuration".to_owned());
+        let pace = start::pace(&config, &layout);
         let params = Params::from_values(layout, saved.params).ok_or_else(wrong)?;
         let network = Network::new(&params.folded(&saved.contexts, &saved.histories));
         let collector = Collector::restore(make, &saved.seats, &network, config.rollout(), threads)?;
@@ -155,6 +159,7 @@ impl<E: Trainable> Trainer<E> {
             params,
             average,
             adam,
+            pace,
             contexts,
             histories,
             returns,
@@ -300,7 +305,7 @@ impl<E: Trainable> Trainer<E> {
                     return Err(EnvError::Backend(no_number(self.steps)));
                 }
                 learned.gradient = learned.gradient.max(length);
-                self.adam.step(self.params.values_mut(), &sum.gradient, rate);
+                self.adam.step(self.params.values_mut(), &sum.gradient, rate, &self.pace);
                 self.average.take_in(self.params.values());
             }
             learned.epochs = epoch + 1;

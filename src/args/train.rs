@@ -48,6 +48,10 @@ pub struct TrainArgs {
     /// cost_table, or features of docs/state.md by name
     #[arg(long, value_name = "PARTS", value_delimiter = ',')]
     pub without: Vec<String>,
+    /// Constants of the model that worlds are drawn from: "full", "blind" (those that never saw the live sweeps) or a
+    /// file [default: full]
+    #[arg(long, value_name = "FILE|blind")]
+    pub constants: Option<String>,
     /// Where gradients are worked out: flex, or ndarray, libtorch, cuda where they are built in [default: flex]
     #[arg(long, value_name = "DEVICE")]
     pub device: Option<Device>,

@@ -3,6 +3,7 @@
 use dynamiccl_agent::Normaliser;
 use dynamiccl_agent::rollout::{CHOICES, Rollout, Source, Truth};
 use dynamiccl_spec::features::{CONTEXT_WIDTH, HISTORY_WIDTH, catalogue};
+use dynamiccl_spec::ids::PAIRS;
 use dynamiccl_spec::{Mask, Role};
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
@@ -68,6 +69,6 @@ fn add_call(rollout: &mut Rollout, row: usize, rng: &mut ChaCha8Rng) {
     if row.is_multiple_of(8) {
         let mut drawn = |count: usize| (0..count).map(|_| rng.random::<f32>() - 0.5).collect();
         let gains = drawn(CHOICES);
-        rollout.truths.push(Truth { row, gains, tried: u32::MAX });
+        rollout.truths.push(Truth { row, gains, own: [0.2; PAIRS], tried: u32::MAX });
     }
 }

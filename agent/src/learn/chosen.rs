@@ -22,7 +22,7 @@ pub(super) const FORBIDDEN: f32 = -1e9;
 /// What the feature of a predicted time has been divided by.
 const COST_SCALE: f32 = 8.0;
 /// Farthest that a measured ln time may be from the prediction.
-const FARTHEST_TIME: f32 = 8.0;
+pub(super) const FARTHEST_TIME: f32 = 8.0;
 /// Farthest that a gain may be from none.
 pub(super) const FARTHEST_GAIN: f32 = 3.0;
 
@@ -82,6 +82,8 @@ impl Chosen {
         let weight = |counts_in: bool, count: f32| if counts_in { 1.0 / count } else { 0.0 };
         let known = |x: f32, farthest: f32| if x.is_nan() { 0.0 } else { x.clamp(-farthest, farthest) };
         let Counts { drawn, timed, gained, .. } = counts;
+        // What was measured ran with resources that were drawn; hindsight knows the right ones.
+        let measured = |row: usize| rollout.truths.is_empty() && !rollout.ln_times[row].is_nan();
         Targets {
             masks: std::array::from_fn(|head| self.mask(rollout, head, device)),
             choices: std::array::from_fn(|head| self.choice(rollout, head, device)),
@@ -90,7 +92,7 @@ impl Chosen {
             advantages: column(&|row| if rollout.drawn[row] { part.advantages[row] } else { 0.0 }),
             drawn: column(&|row| weight(rollout.drawn[row], drawn)),
             times: column(&|row| known(rollout.ln_times[row], FARTHEST_TIME)),
-            timed: column(&|row| weight(!rollout.ln_times[row].is_nan(), timed)),
+            timed: column(&|row| weight(measured(row), timed)),
             gains: column(&|row| known(rollout.gains[row], FARTHEST_GAIN)),
             gained: column(&|row| weight(!rollout.gains[row].is_nan(), gained)),
         }

@@ -11,7 +11,7 @@ use dynamiccl_spec::Head;
 use dynamiccl_spec::action::HEADS;
 use dynamiccl_spec::ids::PAIRS;
 
-use super::chosen::{Chosen, FARTHEST_GAIN, forbid};
+use super::chosen::{Chosen, FARTHEST_GAIN, FARTHEST_TIME, forbid};
 use super::heads::Said;
 use super::leaves::{Leaves, matrix};
 use super::losses::surprise;
@@ -40,6 +40,12 @@ pub(super) struct Lesson {
     of_chunks: Tensor<3>,
     /// What each would have won.
     gains: Tensor<3>,
+    /// Where in the estimates of all calls the mean of each pair is.
+    means: Tensor<1, Int>,
+    /// ln(time ÷ NCCL's prediction) of each pair with its resources.
+    times: Tensor<1>,
+    /// What each counts: all pairs of a call together 1.
+    timed: Tensor<1>,
 }
 
 /// The rows of a lesson as they are gathered.
@@ -53,6 +59,8 @@ struct Rows {
     of_channels: Vec<f32>,
     of_chunks: Vec<f32>,
     gains: Vec<f32>,
+    times: Vec<f32>,
+    timed: Vec<f32>,
 }
 
 impl Lesson {
@@ -70,9 +78,9 @@ impl Lesson {
         (!rows.rows.is_empty()).then(|| rows.tensors(device))
     }
 
-    /// −ln likelihood of what should have been chosen, of the pair and of what comes after it, and of what that would
-    /// have won; all summed over calls.
-    pub fn losses(&self, leaves: &Leaves, said: &Said) -> [Tensor<1>; 3] {
+    /// −ln likelihood of what should have been chosen, of the pair and of what comes after it, of what that would
+    /// have won, and of what every pair would have taken; all summed over calls.
+    pub fn losses(&self, leaves: &Leaves, said: &Said) -> [Tensor<1>; 4] {
         let count = self.of_pairs.dims()[0];
         let of_pairs = leaves.get("resource.pair").select(0, self.pairs.clone());
         let u = leaves.tanh(said.resource.clone().select(0, self.rows.clone()) + of_pairs);
@@ -85,7 +93,11 @@ impl Lesson {
         let pairs = said.ln_probabilities[Head::Pair as usize].clone();
         let rows = pairs.dims()[0];
         let pairs = pairs.reshape([rows * PAIRS]).select(0, self.places.clone()) * self.of_pairs.clone();
-        [pairs.sum().neg(), (channels.sum() + chunks.sum()).neg(), gain]
+        let estimates = said.estimates.clone().reshape([rows * 2 * PAIRS]);
+        let mean = estimates.clone().select(0, self.means.clone());
+        let spread = estimates.select(0, self.means.clone() + PAIRS as i32);
+        let times = surprise(mean, spread, &self.times, &self.timed);
+        [pairs.sum().neg(), (channels.sum() + chunks.sum()).neg(), gain, times]
     }
 
     /// −ln likelihood of the gains, each counted as it is likely to be chosen, from the sums of the gain without
@@ -126,11 +138,17 @@ impl Rows {
             forbid(mask[Head::Channels as usize], CHANNELS, &mut self.channels);
             forbid(mask[Head::Chunk as usize], CHUNKS, &mut self.chunks);
             let counts = 0.5 * (likely_pair + 1.0 / runs.len() as f32);
-            self.add_resources(gains, counts, temperature);
+            let gain = self.add_resources(gains, counts, temperature);
+            let time = truth.own[*pair] - gain;
+            let known = time.is_finite();
+            self.times.push(if known { time.clamp(-FARTHEST_TIME, FARTHEST_TIME) } else { 0.0 });
+            self.timed.push(if known { 1.0 / runs.len() as f32 } else { 0.0 });
         }
     }
 
-    fn add_resources(&mut self, gains: &[f32], counts: f32, temperature: f32) {
+    /// Adds what a pair's resources should be, and says what it gains with them.
+    fn add_resources(&mut self, gains: &[f32], counts: f32, temperature: f32) -> f32 {
+        let mut mean = 0.0;
         let by_channels = likely(gains.chunks_exact(CHUNKS).map(best), temperature);
         self.gains.extend(
             gains
@@ -141,19 +159,32 @@ impl Rows {
             let counts = counts * likely_channels;
             self.of_channels.push(counts);
             let by_chunk = likely(chunks.iter().copied(), temperature);
+            let each = chunks.iter().zip(&by_chunk).filter(|(_, likely)| **likely > 0.0);
+            mean += likely_channels * each.map(|(gain, likely)| gain * likely).sum::<f32>();
             self.of_chunks.extend(by_chunk.iter().map(|likely| counts * likely));
         }
+        mean
     }
 
     fn tensors(self, device: &Device) -> Lesson {
         let count = self.rows.len();
-        let places = self.rows.iter().zip(&self.pairs).map(|(row, pair)| row * PAIRS as i32 + pair).collect();
+        let place = |width: usize| {
+            self.rows
+                .iter()
+                .zip(&self.pairs)
+                .map(|(row, pair)| row * width as i32 + pair)
+                .collect::<Vec<i32>>()
+        };
+        let (places, means) = (place(PAIRS), place(2 * PAIRS));
         let indices = |of: Vec<i32>| Tensor::from_data(TensorData::new(of, [count]), device);
         let chunks = |of: Vec<f32>, channels| {
             matrix(of, [count, channels * CHUNKS], device).reshape([count, channels, CHUNKS])
         };
         Lesson {
             places: indices(places),
+            means: indices(means),
+            times: Tensor::from_data(TensorData::new(self.times, [count]), device),
+            timed: Tensor::from_data(TensorData::new(self.timed, [count]), device),
             rows: indices(self.rows),
             pairs: indices(self.pairs),
             channels: matrix(self.channels, [count, CHANNELS], device),

@@ -69,10 +69,12 @@ impl Figures {
         self.0[FIGURES - 1] = (moved * weight.clone()).sum();
     }
 
-    /// The likelihoods of what should have been chosen and of what it would have won.
-    pub fn add_hindsight(&mut self, [pairs, resources, gain]: [Tensor<1>; 3], weight: f32) {
+    /// The likelihoods of what should have been chosen, of what it would have won, and of what every pair would
+    /// have taken.
+    pub fn add_hindsight(&mut self, [pairs, resources, gain, times]: [Tensor<1>; 4], weight: f32) {
         self.0[2 + HEADS] = pairs * weight;
         self.0[3 + HEADS] = resources * weight;
+        self.0[4 + HEADS] = self.0[4 + HEADS].clone() + times * weight;
         self.0[5 + HEADS] = self.0[5 + HEADS].clone() + gain * weight;
     }
 

@@ -93,9 +93,9 @@ pub struct Losses {
     pub value: f32,
     /// Entropy by head.
     pub entropy: [f32; 5],
-    /// Expected time over all choices, in NCCL's own: Σ probability × time.
+    /// −ln likelihood of the pairs that should have been chosen.
     pub hindsight: f32,
-    /// −mean worth of all legal pairs with the resources that are chosen for them.
+    /// −ln likelihood of the channels and chunks that each pair should have had.
     pub resources: f32,
     /// −ln likelihood of the measured times.
     pub estimate: f32,

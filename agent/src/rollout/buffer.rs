@@ -6,6 +6,7 @@
 
 use dynamiccl_spec::action::HEADS;
 use dynamiccl_spec::features::{CONTEXT_WIDTH, HISTORY_WIDTH};
+use dynamiccl_spec::ids::PAIRS;
 
 /// Experience of one update.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -92,6 +93,8 @@ pub struct Truth {
     /// ln(NCCL's own true time ÷ the choice's) for pair × channels × chunk, with the threads of the job and
     /// the path that was chosen; NaN where it cannot run.
     pub gains: Box<[f32]>,
+    /// ln(NCCL's own true time ÷ its predicted time of each pair); NaN where it has none.
+    pub own: [f32; PAIRS],
     /// Pairs that are no news to the decision, as bits: those that its job is known to have tried for such a call,
     /// or all where decisions never see the history.
     pub tried: u32,

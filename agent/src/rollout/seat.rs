@@ -160,7 +160,8 @@ impl<E: Trainable> Seat<E> {
             seat.done.push(action);
         }
         seat.tried = saved.tried.clone();
-        seat.expected = Estimates(saved.expected.as_slice().try_into().unwrap_or_default());
+        let wrong = |_| EnvError::Backend("a saved seat has estimates of another number of pairs".to_owned());
+        seat.expected = Estimates(saved.expected.as_slice().try_into().map_err(wrong)?);
         if saved.refresh.is_some() {
             seat.surprise.put(&seat.expected, &mut seat.seen.history);
         }
@@ -326,9 +327,9 @@ impl<E: Trainable> Seat<E> {
         let asked = self.holds || self.random.uniform() < f64::from(config.hindsight);
         if self.seen.decides && asked {
             let mut gains = vec![0.0; CHOICES].into_boxed_slice();
-            if self.env.gains(&Choice(action.choice), &mut gains) {
+            if let Some(own) = self.env.gains(&Choice(action.choice), &mut gains) {
                 let tried = if self.holds { u32::MAX } else { self.tried.pairs(&self.seen.context) };
-                into.truths.push(Truth { row, gains, tried });
+                into.truths.push(Truth { row, gains, own, tried });
             }
         }
         self.before.copy_from_slice(&self.seen.context);

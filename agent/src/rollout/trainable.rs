@@ -4,6 +4,7 @@
 use dynamiccl_env::gym::{Env, EnvError, Observation};
 use dynamiccl_env::reward::TERMS;
 use dynamiccl_env::sim_env::{SimEnv, SimInfo, Stream};
+use dynamiccl_spec::ids::PAIRS;
 use dynamiccl_spec::{Choice, GateSet};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -20,9 +21,9 @@ pub trait Trainable: Env {
     fn rejoin(&mut self, place: &Self::Place, into: &mut Observation) -> Result<Self::Info, EnvError>;
 
     /// ln(NCCL's own true time ÷ that of every choice) of the call that is observed now, with path and threads
-    /// as chosen; whether it is known.
-    fn gains(&self, _chosen: &Choice, _into: &mut [f32]) -> bool {
-        false
+    /// as chosen, and ln(NCCL's own true time ÷ the predicted time of each pair); none where nobody knows.
+    fn gains(&self, _chosen: &Choice, _into: &mut [f32]) -> Option<[f32; PAIRS]> {
+        None
     }
 
     /// What a step came to, as far as its info tells.
@@ -54,7 +55,7 @@ impl Trainable for SimEnv {
         SimEnv::rejoin(self, place, into)
     }
 
-    fn gains(&self, chosen: &Choice, into: &mut [f32]) -> bool {
+    fn gains(&self, chosen: &Choice, into: &mut [f32]) -> Option<[f32; PAIRS]> {
         SimEnv::gains(self, chosen, into)
     }
 

@@ -28,6 +28,9 @@ pub struct Settings {
     pub seed: u64,
     /// Steps after which it ends, if the curriculum is not through by then.
     pub steps: Option<u64>,
+    /// Constants of the model, by name or file.
+    #[serde(default = "usual_constants")]
+    pub constants: String,
     /// What gradients are worked out on.
     pub device: String,
     /// How the agent is trained.
@@ -102,10 +105,13 @@ impl Settings {
 
     /// The command that makes the same run again; where its files lie is not part of it.
     pub fn command(&self) -> String {
-        let Settings { curriculum, seed, steps, device, config, .. } = self;
+        let Settings { curriculum, seed, steps, constants, device, config, .. } = self;
         let mut words = format!("dynamiccl train --curriculum {curriculum} --seed {seed}");
         if let Some(steps) = steps {
             words += &format!(" --steps {steps}");
+        }
+        if *constants != usual_constants() {
+            words += &format!(" --constants {constants}");
         }
         if device != crate::run::USUAL_DEVICE {
             words += &format!(" --device {device}");
@@ -118,6 +124,11 @@ impl Settings {
         }
         words
     }
+}
+
+/// The constants that are meant where nobody says which.
+pub fn usual_constants() -> String {
+    "full".to_owned()
 }
 
 /// The stages of a curriculum as they are now.

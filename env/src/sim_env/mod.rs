@@ -17,6 +17,7 @@ mod view;
 
 use std::sync::Arc;
 
+use dynamiccl_spec::ids::PAIRS;
 use dynamiccl_spec::{Choice, Knobs};
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
@@ -156,10 +157,11 @@ impl SimEnv {
     }
 
     /// ln(NCCL's own true time ÷ that of every choice) for pair × channels × chunk of the call that is observed
-    /// now, with path and threads as chosen: not a number where a choice cannot run. Whether there is
-    /// anything to choose at all. Costly: for training in hindsight and on request only.
-    pub fn gains(&self, chosen: &Choice, into: &mut [f32]) -> bool {
-        self.episode.as_ref().is_some_and(|episode| episode.gains(chosen, into))
+    /// now, with path and threads as chosen: not a number where a choice cannot run. Gives ln(NCCL's own true
+    /// time ÷ the predicted time of each pair), or nothing where there is nothing to choose. Costly: for training in
+    /// hindsight and on request only.
+    pub fn gains(&self, chosen: &Choice, into: &mut [f32]) -> Option<[f32; PAIRS]> {
+        self.episode.as_ref().and_then(|episode| episode.gains(chosen, into))
     }
 
     /// Where the stream of episodes stood when the running one began; none before the first.

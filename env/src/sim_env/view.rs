@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use dynamiccl_spec::features::Encoder;
+use dynamiccl_spec::ids::PAIRS;
 use dynamiccl_spec::math::ln;
-use dynamiccl_spec::{Choice, Gated, Head, Knobs, Mask};
+use dynamiccl_spec::{Choice, Gated, Head, Knobs, Mask, Pair};
 
 use super::PRIVILEGED;
 use super::episode::{Episode, Pending};
@@ -94,13 +95,11 @@ impl Episode {
         settings
     }
 
-    /// What every choice of pair × channels × chunk gains over NCCL's own, with path and threads as chosen;
-    /// whether there is anything to choose.
-    pub fn gains(&self, chosen: &Choice, into: &mut [f32]) -> bool {
+    /// What every choice of pair × channels × chunk gains over NCCL's own, with path and threads as chosen, and
+    /// ln(NCCL's own time ÷ the predicted time of each pair); none where there is nothing to choose.
+    pub fn gains(&self, chosen: &Choice, into: &mut [f32]) -> Option<[f32; PAIRS]> {
         into.fill(f32::NAN);
-        let Some((pending, own)) = self.pending.as_ref().and_then(|p| Some((p, p.own?))) else {
-            return false;
-        };
+        let (pending, own) = self.pending.as_ref().and_then(|p| Some((p, p.own?)))?;
         let at = &self.lines.all[pending.line];
         let stall = pending.conditions.stall;
         let of_own = ln(own.micros + stall);
@@ -131,7 +130,9 @@ impl Episode {
                 }
             }
         }
-        pending.mask.decides()
+        let predicted = |at| pending.question.table.get(Pair::from_index(at)?);
+        let own = |at| predicted(at).map_or(f32::NAN, |us| (of_own - ln(f64::from(us).max(1e-3))) as f32);
+        pending.mask.decides().then(|| std::array::from_fn(own))
     }
 
     /// Every different launch of the next call with any number of threads, and its true time without own

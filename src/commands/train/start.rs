@@ -38,6 +38,7 @@ fn begin(args: &TrainArgs, session: &Session) -> Result<Job> {
         curriculum: name.to_owned(),
         seed: session.seed,
         steps: args.steps,
+        constants: args.constants.clone().unwrap_or_else(kept::usual_constants),
         device: args.device.unwrap_or_default().to_string(),
         config: settings::config(args, Config::default())?,
         stages: kept::stages(&curriculum),
@@ -62,6 +63,7 @@ fn resume(folder: &Path, args: &TrainArgs, session: &Session) -> Result<Job> {
         curriculum: name.to_owned(),
         seed: if session.seed_given { session.seed } else { old.seed },
         steps: args.steps.or(old.steps),
+        constants: args.constants.clone().unwrap_or_else(|| old.constants.clone()),
         device: args.device.map_or_else(|| old.device.clone(), |device| device.to_string()),
         config: settings::config(args, old.config.clone())?,
         stages: kept::stages(&curriculum),
@@ -98,6 +100,6 @@ fn setup(args: &TrainArgs, settings: &Settings, curriculum: Curriculum) -> Resul
         seed: settings.seed,
         threads: args.threads.map_or_else(cores, usize::from),
         device: settings.device.parse::<Device>()?,
-        constants: Arc::new(ConstantsFile::full()),
+        constants: Arc::new(ConstantsFile::load(&settings.constants)?),
     })
 }

@@ -8,6 +8,9 @@ use super::constants::{Constants, NvlDomains};
 use super::entry::{self, CollInfo, Init};
 use crate::logger::RawLogger;
 
+/// `init` up to version 4.
+pub type InitInto = unsafe extern "C" fn(usize, usize, Option<RawLogger>, *mut *mut c_void) -> NcclResult;
+
 /// `init` since version 5.
 pub type InitById<const COMPCAPS: usize> = unsafe extern "C" fn(
     *mut *mut c_void,
@@ -38,6 +41,17 @@ pub type Cleanup = unsafe extern "C" fn(*mut c_void) -> NcclResult;
 /// `getChunkSize` since version 6.
 pub type GetChunkSize =
     unsafe extern "C" fn(*mut c_void, c_int, usize, c_int, c_int, c_int, *mut usize) -> NcclResult;
+
+pub(super) unsafe extern "C" fn init_into<const INTERFACE: u8>(
+    ranks: usize,
+    nodes: usize,
+    logger: Option<RawLogger>,
+    context: *mut *mut c_void,
+) -> NcclResult {
+    let (interface, domains) = (INTERFACE.into(), std::ptr::null());
+    // SAFETY: as NCCL's header says.
+    unsafe { entry::init(&Init { interface, context, ranks, nodes, logger, id: None, domains }) }
+}
 
 pub(super) unsafe extern "C" fn init<const INTERFACE: u8, const COMPCAPS: usize>(
     context: *mut *mut c_void,

@@ -3,17 +3,16 @@
 
 use std::ffi::{c_int, c_void};
 
-use super::entry::{self, Init};
-use super::shared::{self, Cleanup};
+use super::entry;
+use super::shared::{self, Cleanup, InitInto};
 use super::{NAME, Name, NcclResult, assert_table};
-use crate::logger::RawLogger;
 
 /// `ncclTuner_v2_t`.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Table {
     name: Name,
-    pub(super) init: unsafe extern "C" fn(usize, usize, Option<RawLogger>, *mut *mut c_void) -> NcclResult,
+    pub(super) init: InitInto,
     pub(super) get_coll_info: unsafe extern "C" fn(
         *mut c_void,
         c_int,
@@ -34,18 +33,8 @@ assert_table!(Table: name init get_coll_info destroy);
 #[unsafe(no_mangle)]
 pub static ncclTunerPlugin_v2: Table = TABLE;
 
-pub(super) const TABLE: Table = Table { name: NAME, init, get_coll_info, destroy: shared::cleanup };
-
-unsafe extern "C" fn init(
-    ranks: usize,
-    nodes: usize,
-    logger: Option<RawLogger>,
-    context: *mut *mut c_void,
-) -> NcclResult {
-    let domains = std::ptr::null();
-    // SAFETY: as NCCL's header says.
-    unsafe { entry::init(&Init { interface: 2, context, ranks, nodes, logger, id: None, domains }) }
-}
+pub(super) const TABLE: Table =
+    Table { name: NAME, init: shared::init_into::<2>, get_coll_info, destroy: shared::cleanup };
 
 #[allow(clippy::too_many_arguments)] // NCCL's.
 unsafe extern "C" fn get_coll_info(
