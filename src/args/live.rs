@@ -4,7 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Subcommand, ValueEnum};
 use dynamiccl_live::clock::Clock;
-use dynamiccl_spec::{Bytes, ChannelChoice, Collective};
+use dynamiccl_spec::words::UnknownWord;
+use dynamiccl_spec::{Bytes, ChannelChoice, ChunkChoice, Collective, ThreadChoice};
 
 use super::shared::{assignment, tuned_collective};
 
@@ -29,6 +30,9 @@ pub enum LiveCommand {
     Sweep(SweepArgs),
     /// Judge a policy against NCCL's own choice on real ranks
     Eval(LiveEvalArgs),
+    /// Take away what a run has left behind, should it be killed; the other commands start this beside themselves
+    #[command(hide = true)]
+    Guard,
     /// Be one rank; the other commands start this beside themselves
     #[command(hide = true)]
     Worker,
@@ -41,6 +45,8 @@ EXAMPLES
     dynamiccl live sweep --ranks 2 --share-gpu --out loopback_2ranks.csv
     dynamiccl live sweep --ranks 4 --share-gpu --link 10gbit --out 10gbit_4ranks.csv
     dynamiccl live sweep --ranks 2 --share-gpu --collectives allreduce --sizes 1K,1M --out short.csv
+    dynamiccl live sweep --ranks 8 --threads 128,256,512 --beside 0.5 --out node.csv
+    mpirun -np 16 -x DYNAMICCL_LIVE_SECRET dynamiccl live sweep --rendezvous node1:29477 --out nodes.csv
 
 A file that is there already is gone on with: cells that it has are not measured again.
 
@@ -58,6 +64,13 @@ pub struct SweepArgs {
     /// Channels to try
     #[arg(long, value_name = "N,…", value_delimiter = ',', value_parser = channels, default_value = "1,2,4,8,16")]
     pub channels: Vec<ChannelChoice>,
+    /// Chunk sizes to try beside NCCL's own: quarter, half, double, quadruple; NCCL must ask tuners for them (v6)
+    #[arg(long, value_name = "SIZE,…", value_delimiter = ',', value_parser = chunks)]
+    pub chunks: Vec<ChunkChoice>,
+    /// Let compute run beside the calls that fills this share of every GPU, for instance 0.5, and say how much it slows
+    /// down
+    #[arg(long, value_name = "SHARE", value_parser = share)]
+    pub beside: Option<f64>,
     /// Rounds over all settings of a call, at a time
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub rounds: u32,
@@ -151,9 +164,12 @@ pub enum LiveRival {
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Ranks")]
 pub struct JobArgs {
-    /// Ranks to start on this machine
+    /// Ranks to start on this machine [default: those that mpirun, torchrun or srun has started]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=1024))]
-    pub ranks: u32,
+    pub ranks: Option<u32>,
+    /// Where rank 0 can be reached by all, under a launcher [default: what the launcher says]
+    #[arg(long, value_name = "HOST:PORT", conflicts_with_all = ["ranks", "link"])]
+    pub rendezvous: Option<String>,
     /// Let ranks share a GPU, each as a host of its own with sockets between them
     #[arg(long)]
     pub share_gpu: bool,
@@ -172,9 +188,10 @@ pub struct JobArgs {
     /// The plugin, where it is not in its usual places
     #[arg(long, value_name = "FILE")]
     pub library: Option<PathBuf>,
-    /// Threads per block (NCCL_NTHREADS) [default: NCCL's own]
-    #[arg(long, value_name = "N", value_parser = ["64", "128", "256", "512"])]
-    pub threads: Option<String>,
+    /// Threads per block (NCCL_NTHREADS); a sweep may have several, and starts its ranks anew for each [default: NCCL's
+    /// own]
+    #[arg(long, value_name = "N,…", value_delimiter = ',', value_parser = threads)]
+    pub threads: Vec<u32>,
     /// Set a variable of all ranks; may be repeated
     #[arg(long, value_name = "NAME=VALUE", value_parser = assignment)]
     pub env: Vec<(String, String)>,
@@ -226,6 +243,21 @@ fn sizes(s: &str) -> Result<Sizes, String> {
 /// Less would be nothing for some ranks.
 const SMALLEST: u64 = 256;
 
+fn threads(s: &str) -> Result<u32, String> {
+    let known = || ThreadChoice::VALUES[1..].iter().map(u16::to_string).collect::<Vec<_>>().join(", ");
+    let choice = s.trim().parse().ok().and_then(ThreadChoice::of).and_then(ThreadChoice::requested);
+    choice.ok_or_else(|| format!("\"{s}\" can not be asked for ({})", known()))
+}
+
+fn chunks(s: &str) -> Result<ChunkChoice, String> {
+    s.trim().parse().map_err(|unknown: UnknownWord| unknown.to_string())
+}
+
+fn share(s: &str) -> Result<f64, String> {
+    let share: Option<f64> = s.trim().parse().ok();
+    share.filter(|share| *share >= 0.001 && *share <= 1.0).ok_or_else(|| "write it like 0.5: above 0, at most 1".to_owned())
+}
+
 fn channels(s: &str) -> Result<ChannelChoice, String> {
     let known = || ChannelChoice::VALUES.map(|n| n.to_string()).join(", ");
     let choice = s.trim().parse().ok().and_then(ChannelChoice::of);
@@ -243,6 +275,14 @@ mod tests {
         for bad in ["1M..1K", "0..1M", "16", "x", "1K,,2K", ""] {
             assert!(sizes(bad).is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn only_threads_chunks_and_shares_that_can_be_asked_for_are_taken() {
+        assert_eq!((threads("128"), chunks("Half"), share("0.5")), (Ok(128), Ok(ChunkChoice::Half), Ok(0.5)));
+        assert!(threads("96").unwrap_err().contains("64, 128, 256, 512"));
+        assert!(chunks("hlaf").unwrap_err().contains("did you mean \"half\""));
+        assert!(["0", "1.1", "half", "nan"].iter().all(|bad| share(bad).is_err()));
     }
 
     #[test]

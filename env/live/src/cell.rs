@@ -51,7 +51,7 @@ pub fn grid(collectives: &[Collective], sizes: &[u64]) -> Vec<Cell> {
 pub struct Knobs {
     /// Channels to ask for.
     pub channels: Vec<ChannelChoice>,
-    /// Chunk sizes; NCCL's own alone where the interface cannot set them.
+    /// Chunk sizes; NCCL's own alone where the interface cannot set others.
     pub chunks: Vec<ChunkChoice>,
 }
 
@@ -60,13 +60,11 @@ pub(crate) const CHUNKS_SINCE: u32 = 6;
 
 impl Knobs {
     /// NCCL's own first, then every available pair with all channels and chunk sizes.
-    pub fn orders(&self, table: &CostTable, interface: u32) -> Vec<Order> {
-        let own = [ChunkChoice::Own];
-        let chunks = if interface >= CHUNKS_SINCE { &self.chunks[..] } else { &own };
+    pub fn orders(&self, table: &CostTable) -> Vec<Order> {
         let mut orders = vec![Order::Own];
         for (pair, _) in table.available() {
             for &channels in &self.channels {
-                orders.extend(chunks.iter().map(|&chunk| Order::Knobs { pair, channels, chunk }));
+                orders.extend(self.chunks.iter().map(|&chunk| Order::Knobs { pair, channels, chunk }));
             }
         }
         orders
@@ -85,8 +83,7 @@ mod tests {
         table.set(Pair::new(Algorithm::Tree, Protocol::Simple), 4.0);
         let channels = [1, 4].map(|channels| ChannelChoice::of(channels).unwrap()).to_vec();
         let knobs = Knobs { channels, chunks: vec![ChunkChoice::Own, ChunkChoice::Half] };
-        assert_eq!(knobs.orders(&table, 5).len(), 1 + 2 * 2);
-        assert_eq!(knobs.orders(&table, 6).len(), 1 + 2 * 2 * 2);
-        assert_eq!(knobs.orders(&table, 6)[0], Order::Own);
+        assert_eq!(knobs.orders(&table).len(), 1 + 2 * 2 * 2);
+        assert_eq!(knobs.orders(&table)[0], Order::Own);
     }
 }

@@ -6,6 +6,7 @@
 //! [`compare`] what they are for. Nothing here knows a policy or a command line.
 #![forbid(unsafe_code)]
 
+pub mod beside;
 pub mod cell;
 pub mod clock;
 pub mod compare;

@@ -4,9 +4,10 @@
 //! run ahead of others, so what a setting costs depends on what was called before it, and this must not change from
 //! round to round.
 
-use dynamiccl_spec::Order;
+use dynamiccl_spec::{ChunkChoice, Order};
 
-use crate::cell::{Cell, Knobs};
+use crate::beside::Beside;
+use crate::cell::{CHUNKS_SINCE, Cell, Knobs};
 use crate::clock::Clock;
 use crate::crew::{Crew, LiveError};
 use crate::message::{Answer, Look, Request, Task, Timing, Warmed};
@@ -45,6 +46,11 @@ impl Measured {
         median(&self.rounds)
     }
 
+    /// The median of the load beside it; none without.
+    pub fn load_median(&self) -> Option<f64> {
+        (!self.loads.is_empty()).then(|| median(&self.loads))
+    }
+
     /// How much faster it is than another, round by round.
     pub fn against(&self, other: &Measured) -> Option<Ratio> {
         Ratio::of(&other.rounds, &self.rounds)
@@ -60,9 +66,16 @@ pub struct CellTimes {
     pub look: Look,
     /// Its settings.
     pub settings: Vec<Measured>,
+    /// The load beside it.
+    pub beside: Option<Beside>,
 }
 
 impl CellTimes {
+    /// How many times as long compute takes beside a setting as alone.
+    pub fn slowdown(&self, setting: &Measured) -> Option<f64> {
+        Some(setting.load_median()? / self.beside?.alone_us)
+    }
+
     /// The setting with the smallest median that is not NCCL's own.
     pub fn best(&self) -> Option<&Measured> {
         let others = self.settings.iter().filter(|setting| setting.order != Order::Own);
@@ -102,8 +115,8 @@ pub struct Meter<'a> {
     pub crew: &'a mut Crew,
     /// Whose clock counts.
     pub clock: Clock,
-    /// Rounds of the load beside communication; 0 for none.
-    pub load: u32,
+    /// Whether compute runs beside communication.
+    pub beside: bool,
 }
 
 impl Meter<'_> {
@@ -155,9 +168,17 @@ impl Meter<'_> {
     /// Measures all settings of a call for the first rounds.
     pub fn begin(&mut self, cell: Cell, knobs: &Knobs, effort: &Effort) -> Result<CellTimes, LiveError> {
         let look = self.look(cell)?;
-        let settings = self.warm(cell, &knobs.orders(&look.table, look.interface))?;
-        let mut times = CellTimes { cell, look, settings };
-        self.rounds(cell, &mut times.settings, effort.least)?;
+        if knobs.chunks != [ChunkChoice::Own] && look.interface < CHUNKS_SINCE {
+            return Err(LiveError::Lacking(format!(
+                "this NCCL asks tuners through interface {}, which knows no chunk sizes (those from {CHUNKS_SINCE} on \
+                 do); leave --chunks away",
+                look.interface
+            )));
+        }
+        let settings = self.warm(cell, &knobs.orders(&look.table))?;
+        let beside = if self.beside { Some(Beside::size(self, cell)?) } else { None };
+        let mut times = CellTimes { cell, look, settings, beside };
+        self.more_by(&mut times, effort.least)?;
         Ok(times)
     }
 
@@ -173,13 +194,27 @@ impl Meter<'_> {
     /// Adds rounds to a call that was begun.
     pub fn more(&mut self, times: &mut CellTimes, effort: &Effort) -> Result<(), LiveError> {
         let left = effort.most.saturating_sub(times.rounds() as u32);
-        self.rounds(times.cell, &mut times.settings, effort.least.min(left))
+        self.more_by(times, effort.least.min(left))
     }
 
-    /// Times all settings so many times, round after round.
+    fn more_by(&mut self, times: &mut CellTimes, rounds: u32) -> Result<(), LiveError> {
+        let task = Task { load: times.beside.map_or(0, |beside| beside.rounds), ..times.cell.task() };
+        self.rounds_of(task, &mut times.settings, rounds)
+    }
+
+    /// Times all settings so many times, round after round, with nothing beside them.
     pub fn rounds(
         &mut self,
         cell: Cell,
+        settings: &mut [Measured],
+        rounds: u32,
+    ) -> Result<(), LiveError> {
+        self.rounds_of(cell.task(), settings, rounds)
+    }
+
+    fn rounds_of(
+        &mut self,
+        task: Task,
         settings: &mut [Measured],
         mut rounds: u32,
     ) -> Result<(), LiveError> {
@@ -190,7 +225,7 @@ impl Meter<'_> {
             // The first one, too, follows the one that it follows in all rounds, and not a pause.
             let mut orders = vec![last];
             (0..now).for_each(|_| orders.extend(settings.iter().map(|setting| setting.order)));
-            let times = self.time(cell, orders)?;
+            let times = self.time(task, orders)?;
             for round in times.get(1..).unwrap_or_default().chunks(settings.len()) {
                 for (setting, &Timing { us, load_us }) in settings.iter_mut().zip(round) {
                     setting.rounds.push(us);
@@ -203,9 +238,9 @@ impl Meter<'_> {
     }
 
     /// Times orders one after the other.
-    fn time(&mut self, cell: Cell, orders: Vec<Order>) -> Result<Vec<Timing>, LiveError> {
+    pub(crate) fn time(&mut self, task: Task, orders: Vec<Order>) -> Result<Vec<Timing>, LiveError> {
         let (clock, count) = (self.clock, orders.len());
-        let task = Task { load: self.load, drained: clock.is_drained(), ..cell.task() };
+        let task = Task { drained: clock.is_drained(), ..task };
         let answers = self.crew.ask(&Request::Time(task, orders))?;
         let ranks: Vec<Vec<Timing>> = answers
             .into_iter()

@@ -41,16 +41,14 @@ pub enum Request {
 pub struct Opening {
     /// All ranks.
     pub ranks: u32,
-    /// The GPU by its number in this process.
-    pub device: u32,
     /// NCCL's library; none for the one that the dynamic linker finds.
     pub nccl: Option<String>,
     /// The plugin's library.
     pub plugin: String,
     /// Floats of the largest call.
     pub floats: usize,
-    /// Blocks of the load beside communication; 0 for none.
-    pub load: u32,
+    /// Thousandths of the GPU's multiprocessors that this rank's load beside communication fills; 0 for none.
+    pub beside: u32,
 }
 
 /// A call, and how often it is made.
@@ -60,7 +58,7 @@ pub struct Task {
     pub collective: Collective,
     /// Bytes, as NCCL counts them.
     pub bytes: u64,
-    /// Calls between two moments.
+    /// Calls between two moments; 0 for the load alone.
     pub calls: u32,
     /// Rounds of the load beside them; 0 for none.
     pub load: u32,
@@ -123,6 +121,8 @@ pub struct Surroundings {
     pub cuda: String,
     /// NCCL's release.
     pub nccl: String,
+    /// Blocks of the load, each of which fills a multiprocessor; 0 for none.
+    pub blocks: u32,
 }
 
 /// What NCCL would do by itself.

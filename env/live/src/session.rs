@@ -3,15 +3,9 @@
 use crate::crew::{Crew, LiveError};
 use crate::message::{Answer, Opening, Request, Surroundings};
 
-/// Lets all workers take their GPUs and begin one communicator; `device` says which GPU a rank has.
-pub fn begin(
-    crew: &mut Crew,
-    opening: &Opening,
-    device: impl Fn(usize) -> u32,
-) -> Result<Surroundings, LiveError> {
-    let everybody: Vec<usize> = (0..crew.ranks() as usize).collect();
-    let opened =
-        crew.ask_some(&everybody, |rank| Request::Open(Opening { device: device(rank), ..opening.clone() }))?;
+/// Lets all workers take their GPUs and begin one communicator.
+pub fn begin(crew: &mut Crew, opening: &Opening) -> Result<Surroundings, LiveError> {
+    let opened = crew.ask(&Request::Open(opening.clone()))?;
     let opened: Vec<Surroundings> = opened
         .into_iter()
         .filter_map(|answer| if let Answer::Opened(what) = answer { Some(what) } else { None })

@@ -1,4 +1,4 @@
-//! A sweep's file: the columns of the published sweeps. It can be gone on with, and is always whole: it gets its next
+//! A sweep's file: the columns of the published sweeps, and more where more was asked for. It can be gone on with, and is always whole: it gets its next
 //! cell at once or not at all.
 
 use std::fs::{self, Permissions};
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use dynamiccl_env::measure::sweep as reader;
 use dynamiccl_spec::{Order, Protocol};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use tempfile::NamedTempFile;
 
 use crate::cell::Cell;
@@ -19,6 +19,25 @@ use crate::measure::{CellTimes, Measured};
 /// The first line of a sweep.
 const HEADER: &str =
     "ranks,link,collective,size_bytes,algo,proto,nchannels,median_us,min_us,max_us,nccl_model_us";
+
+/// Columns that only those get who ask for them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Columns {
+    /// `nthreads`, for there are several.
+    pub threads: bool,
+    /// `chunk`, for there are several.
+    pub chunks: bool,
+    /// `beside_us` and `alone_us`: compute beside the calls, and alone.
+    pub beside: bool,
+}
+
+impl Columns {
+    fn header(self) -> String {
+        let more = [(self.threads, ",nthreads"), (self.chunks, ",chunk"), (self.beside, ",beside_us,alone_us")];
+        let more = more.into_iter().filter(|(asked, _)| *asked).map(|(_, names)| names);
+        std::iter::once(HEADER).chain(more).collect()
+    }
+}
 
 /// Under what a sweep was measured. Cells of one file must not differ in it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -35,13 +54,29 @@ pub struct Conditions {
     pub cuda: String,
     /// NCCL's release.
     pub nccl: String,
-    /// Threads per block; 0 for NCCL's own.
-    pub threads: u32,
-    /// Blocks of the load beside communication; 0 for none.
+    /// Threads per block that are tried; none for NCCL's own.
+    #[serde(deserialize_with = "one_or_many")]
+    pub threads: Vec<u32>,
+    /// Blocks of every rank's load beside communication; 0 for none.
     pub load: u32,
     /// Whose clock counts.
     #[serde(default)]
     pub clock: Clock,
+}
+
+/// Files of before have a number; 0 was NCCL's own.
+fn one_or_many<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<u32>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Threads {
+        One(u32),
+        Many(Vec<u32>),
+    }
+    Ok(match Threads::deserialize(from)? {
+        Threads::One(0) => Vec::new(),
+        Threads::One(one) => vec![one],
+        Threads::Many(many) => many,
+    })
 }
 
 /// A sweep's file.
@@ -49,14 +84,18 @@ pub struct Conditions {
 pub struct Sheet {
     file: PathBuf,
     conditions: Conditions,
-    /// The lines of every cell.
-    cells: Vec<(Cell, Vec<String>)>,
+    columns: Columns,
+    /// The lines of every cell, those with the fewest threads first.
+    cells: Vec<(Key, Vec<String>)>,
 }
+
+/// What a cell is found by: its threads, 0 for NCCL's own.
+type Key = (u32, Cell);
 
 impl Sheet {
     /// A new file, or one to go on with that was measured under the same conditions.
-    pub fn open(file: &Path, conditions: Conditions) -> Result<Self, LiveError> {
-        let mut sheet = Sheet { file: file.to_owned(), conditions, cells: Vec::new() };
+    pub fn open(file: &Path, conditions: Conditions, columns: Columns) -> Result<Self, LiveError> {
+        let mut sheet = Sheet { file: file.to_owned(), conditions, columns, cells: Vec::new() };
         if file.exists() {
             sheet.go_on()?;
         }
@@ -78,28 +117,30 @@ impl Sheet {
         }
         let text =
             fs::read_to_string(&self.file).map_err(|error| LiveError::File(format!("{name}: {error}")))?;
-        if text.lines().next() != Some(HEADER) {
-            return Err(LiveError::File(format!("{name} is no sweep; {other}")));
+        let header = self.columns.header();
+        if text.lines().next() != Some(&header) {
+            return Err(LiveError::File(format!("{name} has not the columns {header}; {other}")));
         }
         let lines: Vec<&str> = text.lines().skip(1).collect();
         if lines.is_empty() {
             return Ok(());
         }
         let sweeps = reader::read(&self.file).map_err(|error| LiveError::File(error.to_string()))?;
-        let rows = sweeps.iter().flat_map(|sweep| &sweep.rows);
-        for (row, line) in rows.zip(lines) {
-            let cell = Cell { collective: row.collective, bytes: row.bytes };
-            match self.cells.iter_mut().find(|(known, _)| *known == cell) {
+        // The reader puts lines of the same threads together, which they are.
+        let rows = sweeps.iter().flat_map(|sweep| sweep.rows.iter().map(|row| (sweep.threads.unwrap_or(0), row)));
+        for ((threads, row), line) in rows.zip(lines) {
+            let key = (threads, Cell { collective: row.collective, bytes: row.bytes });
+            match self.cells.iter_mut().find(|(known, _)| *known == key) {
                 Some((_, lines)) => lines.push(line.to_owned()),
-                None => self.cells.push((cell, vec![line.to_owned()])),
+                None => self.cells.push((key, vec![line.to_owned()])),
             }
         }
         Ok(())
     }
 
-    /// Whether a cell is in the file.
-    pub fn has(&self, cell: Cell) -> bool {
-        self.cells.iter().any(|(known, _)| *known == cell)
+    /// Whether a cell is in the file, with so many threads.
+    pub fn has(&self, threads: u32, cell: Cell) -> bool {
+        self.cells.iter().any(|(known, _)| *known == (threads, cell))
     }
 
     /// Lines of the file.
@@ -107,13 +148,16 @@ impl Sheet {
         self.cells.iter().map(|(_, lines)| lines.len()).sum()
     }
 
-    /// Adds a cell, or gives it its new times.
-    pub fn put(&mut self, times: &CellTimes) -> Result<(), LiveError> {
-        let lines: Vec<String> = times.settings.iter().map(|setting| self.line(times, setting)).collect();
-        match self.cells.iter_mut().find(|(known, _)| *known == times.cell) {
+    /// Adds a cell with so many threads, or gives it its new times.
+    pub fn put(&mut self, threads: u32, times: &CellTimes) -> Result<(), LiveError> {
+        let key = (threads, times.cell);
+        let line = |setting| self.line(times, setting) + &self.more(threads, times, setting);
+        let lines: Vec<String> = times.settings.iter().map(line).collect();
+        match self.cells.iter_mut().find(|(known, _)| *known == key) {
             Some((_, old)) => *old = lines,
-            None => self.cells.push((times.cell, lines)),
+            None => self.cells.push((key, lines)),
         }
+        self.cells.sort_by_key(|((threads, _), _)| *threads);
         self.save()
     }
 
@@ -135,6 +179,25 @@ impl Sheet {
         format!("{ranks},{link},{collective},{bytes},{knobs},{median:.2},{least:.2},{most:.2},{model}")
     }
 
+    /// What the columns have that were asked for.
+    fn more(&self, threads: u32, times: &CellTimes, setting: &Measured) -> String {
+        let Columns { threads: with_threads, chunks, beside } = self.columns;
+        let mut more = String::new();
+        if with_threads {
+            more += &if threads == 0 { ",".to_owned() } else { format!(",{threads}") };
+        }
+        if chunks {
+            let chunk = if let Order::Knobs { chunk, .. } = setting.order { chunk.name() } else { "" };
+            more += &format!(",{chunk}");
+        }
+        if beside {
+            let number = |us: Option<f64>| us.map_or(String::new(), |us| format!("{us:.2}"));
+            let (with, alone) = (setting.load_median(), times.beside.map(|beside| beside.alone_us));
+            more += &format!(",{},{}", number(with), number(alone));
+        }
+        more
+    }
+
     fn about(&self) -> PathBuf {
         let mut name = self.file.as_os_str().to_owned();
         name.push(".about.json");
@@ -143,7 +206,7 @@ impl Sheet {
 
     fn save(&self) -> Result<(), LiveError> {
         let about = serde_json::to_string_pretty(&self.conditions).unwrap_or_default() + "\n";
-        let mut text = String::from(HEADER);
+        let mut text = self.columns.header();
         self.cells.iter().flat_map(|(_, lines)| lines).for_each(|line| {
             text.push('\n');
             text.push_str(line);

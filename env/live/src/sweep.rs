@@ -23,6 +23,8 @@ pub struct Plan {
     pub knobs: Knobs,
     /// Rounds.
     pub effort: Effort,
+    /// Threads per block that the workers were started with; 0 for NCCL's own.
+    pub threads: u32,
     /// After this no cell is measured again.
     pub budget: Duration,
 }
@@ -51,6 +53,19 @@ pub struct Again {
     pub unsure: usize,
 }
 
+impl std::ops::Add for Again {
+    type Output = Again;
+
+    fn add(self, other: Again) -> Again {
+        Again {
+            anew: self.anew + other.anew,
+            off: self.off + other.off,
+            more: self.more + other.more,
+            unsure: self.unsure + other.unsure,
+        }
+    }
+}
+
 /// Measures all cells that the sheet does not have; `seen` hears of every one.
 pub fn sweep(
     meter: &mut Meter<'_>,
@@ -59,12 +74,12 @@ pub fn sweep(
     mut seen: impl FnMut(Cell),
 ) -> Result<Swept, LiveError> {
     let begun = Instant::now();
-    let due: Vec<Cell> = plan.cells.iter().copied().filter(|cell| !sheet.has(*cell)).collect();
+    let due: Vec<Cell> = plan.cells.iter().copied().filter(|cell| !sheet.has(plan.threads, *cell)).collect();
     let mut swept = Swept { cells: Vec::new(), drift: None, again: Again::default() };
     let Some(mut reference) = Reference::begin(meter, &due)? else { return Ok(swept) };
     for cell in due {
         let times = meter.begin(cell, &plan.knobs, &plan.effort)?;
-        sheet.put(&times)?;
+        sheet.put(plan.threads, &times)?;
         swept.cells.push(times);
         reference.look(meter)?;
         seen(cell);
@@ -107,7 +122,7 @@ impl Repeat<'_> {
             times.clear();
             meter.more(times, &self.plan.effort)?;
             reference.look(meter)?;
-            sheet.put(times)?;
+            sheet.put(self.plan.threads, times)?;
             self.swept.again.anew += 1;
             self.swept.again.off += usize::from(reference.drift().is_off(before));
         }
@@ -127,7 +142,7 @@ impl Repeat<'_> {
             for at in unsure {
                 if self.has_time() {
                     meter.more(&mut self.swept.cells[at], effort)?;
-                    sheet.put(&self.swept.cells[at])?;
+                    sheet.put(self.plan.threads, &self.swept.cells[at])?;
                     helped[at] = true;
                 }
             }

@@ -15,7 +15,8 @@ use dynamiccl_policies::frozen::SHIPPED;
 use dynamiccl_spec::{Bytes, ChannelChoice, ChunkChoice, Order};
 use serde::Serialize;
 
-use super::job::{Job, told};
+use super::job::{Job, Wish, told};
+use super::post::Post;
 use crate::args::{LiveEvalArgs, LiveRival};
 use crate::commands::machine::name;
 use crate::exit::Ending;
@@ -34,12 +35,19 @@ pub fn run(args: &LiveEvalArgs, session: &Session) -> Result<Ending> {
     let cells = grid(&args.calls.collectives, &args.calls.sizes.0);
     let bytes = args.calls.sizes.0.iter().copied().max().unwrap_or(0);
     let variables = variables(args)?;
+    let threads = args.job.threads.first().copied();
+    let clock = args.clock.into();
+    let wish = Wish { clock, variables: variables.clone(), bytes, threads, beside: None };
+    if let Some(ending) = Job::attend(&args.job, &[wish], session)? {
+        return Ok(ending);
+    }
     let known = args.sweep.as_deref().map(sweep::read).transpose()?;
-    let oracles = cells.iter().map(|&cell| oracle(args, known.as_deref(), cell));
+    let ranks = Post::find(&args.job, |name| std::env::var(name).ok())?.ranks;
+    let oracles = cells.iter().map(|&cell| oracle(args, ranks, known.as_deref(), cell));
     let oracles = oracles.collect::<Result<Vec<Oracle>>>()?;
     let begun = Instant::now();
     let progress = session.progress("live eval", cells.len() as u64);
-    let mut job = Job::start(&args.job, args.clock.into(), variables, bytes, session)?;
+    let mut job = Job::start(&args.job, clock, variables, bytes, session)?;
     let conditions = job.conditions().clone();
     let effort =
         Effort { least: args.rounds, most: args.most_rounds.max(args.rounds), bound: args.bound / 100.0 };
@@ -74,7 +82,7 @@ fn variables(args: &LiveEvalArgs) -> Result<Vec<(String, String)>> {
 }
 
 /// Where the best of a cell comes from.
-fn oracle(args: &LiveEvalArgs, known: Option<&[Sweep]>, cell: Cell) -> Result<Oracle> {
+fn oracle(args: &LiveEvalArgs, ranks: u32, known: Option<&[Sweep]>, cell: Cell) -> Result<Oracle> {
     if !args.against.contains(&LiveRival::Oracle) {
         return Ok(Oracle::None);
     }
@@ -82,19 +90,22 @@ fn oracle(args: &LiveEvalArgs, known: Option<&[Sweep]>, cell: Cell) -> Result<Or
         let channels = CHANNELS.into_iter().filter_map(ChannelChoice::of).collect();
         return Ok(Oracle::Search(Knobs { channels, chunks: vec![ChunkChoice::Own] }, SEARCH));
     };
-    let sweeps = sweeps.iter().filter(|sweep| sweep.ranks == args.job.ranks);
+    let threads = args.job.threads.first().copied();
+    // A file of one count says nothing about it.
+    let alike = |sweep: &&Sweep| sweep.ranks == ranks && (sweep.threads.is_none() || sweep.threads == threads);
+    let sweeps = sweeps.iter().filter(alike);
     let rows = sweeps.flat_map(|sweep| &sweep.rows);
     let rows = rows.filter(|row| row.collective == cell.collective && row.bytes == cell.bytes);
     let knobs = rows.filter_map(|row| match row.setting {
         Setting::Knobs { pair, channels } => {
             let channels = ChannelChoice::of(u8::try_from(channels.unwrap_or(0)).ok()?)?;
-            Some((Order::Knobs { pair, channels, chunk: ChunkChoice::Own }, row.median_us))
+            Some((Order::Knobs { pair, channels, chunk: row.chunk }, row.median_us))
         }
         Setting::Default => None,
     });
     let best = knobs.min_by(|a, b| a.1.total_cmp(&b.1));
     let best =
-        best.with_context(|| format!("--sweep: it has no setting of {cell} with {} ranks", args.job.ranks))?;
+        best.with_context(|| format!("--sweep: it has no setting of {cell} with {ranks} ranks"))?;
     Ok(Oracle::Known(best.0))
 }
 

@@ -38,6 +38,16 @@ pub enum LiveError {
         /// The end of the first one's log.
         log: String,
     },
+    /// A worker of this rank left before its work was done; the coordinator knows why.
+    #[error("rank {rank} left before its work was done ({how}); rank 0 says why{}", tail(log))]
+    Left {
+        /// The rank.
+        rank: u32,
+        /// How its process ended.
+        how: String,
+        /// The end of its log.
+        log: String,
+    },
     /// Two ranks see different things.
     #[error("{0}")]
     Disagree(String),

@@ -24,10 +24,10 @@ pub struct Door {
 }
 
 impl Door {
-    /// Opens at an address; port 0 for any.
-    pub fn open(address: &str, secret: String) -> Result<Self, LiveError> {
-        let meet = |why| LiveError::Meet { address: address.to_owned(), why };
-        let listener = TcpListener::bind(address).map_err(meet)?;
+    /// Opens at a host's port; 0 for any.
+    pub fn open(host: &str, port: u16, secret: String) -> Result<Self, LiveError> {
+        let meet = |why| LiveError::Meet { address: format!("{host}:{port}"), why };
+        let listener = TcpListener::bind((host, port)).map_err(meet)?;
         listener.set_nonblocking(true).map_err(meet)?;
         Ok(Door { listener, secret })
     }
@@ -87,7 +87,6 @@ pub fn gather(
         }
         thread::sleep(GLANCE / 5);
     }
-    children.resize_with(ranks as usize, || None);
     let members = came.into_iter().flatten().zip(children).enumerate();
     let members = members
         .map(|(rank, (Arrived { pid, stream }, child))| {

@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 
 pub use fault::{Fault, LiveError, What};
 pub use gather::{Door, gather};
+pub use log::tail as log_tail;
 pub use member::{Child, Event};
 
 use crate::message::{Answer, Reply, Request};

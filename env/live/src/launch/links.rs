@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use super::program::{find, run};
 use crate::crew::LiveError;
 
@@ -21,7 +23,7 @@ const MOST: u32 = 200;
 const HOST: u32 = 254;
 
 /// The two programs.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LinkTools {
     /// `ip` of iproute2.
     pub ip: PathBuf,
@@ -45,8 +47,8 @@ impl LinkTools {
     }
 }
 
-/// Namespaces and links that were made.
-#[derive(Debug)]
+/// Namespaces and links, by what their names have in common.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Links {
     tools: LinkTools,
     mark: u32,
@@ -57,20 +59,23 @@ impl Links {
     /// The interface within every namespace.
     pub const INTERFACE: &'static str = "eth0";
 
-    /// Makes them. Whatever was made is taken away again if anything fails.
-    pub fn make(tools: &LinkTools, ranks: u32, rate: &str) -> Result<Self, LiveError> {
+    /// Those of this process, not made yet.
+    pub fn new(tools: &LinkTools, ranks: u32) -> Result<Self, LiveError> {
         if ranks > MOST {
             return Err(LiveError::Lacking(format!(
                 "--link: {ranks} ranks, but at most {MOST} can be linked"
             )));
         }
-        let links = Links { tools: tools.clone(), mark: std::process::id(), ranks };
-        links.build(rate).map_err(|why| {
+        Ok(Links { tools: tools.clone(), mark: std::process::id(), ranks })
+    }
+
+    /// Makes them.
+    pub fn make(&self, rate: &str) -> Result<(), LiveError> {
+        self.build(rate).map_err(|why| {
             LiveError::Lacking(format!(
                 "--link: network namespaces and shaped links need root (CAP_NET_ADMIN and CAP_SYS_ADMIN): {why}"
             ))
-        })?;
-        Ok(links)
+        })
     }
 
     fn build(&self, rate: &str) -> Result<(), String> {
@@ -149,10 +154,9 @@ impl Links {
     fn address(&self, host: u32) -> String {
         format!("10.99.{}.{host}/24", self.mark % 250)
     }
-}
 
-impl Drop for Links {
-    fn drop(&mut self) {
+    /// Takes them away, however many were made.
+    pub fn clear(&self) {
         // What was never made cannot be taken away, and need not be. A namespace takes its interfaces along.
         for rank in 0..self.ranks {
             let _ = self.ip(&["netns", "del", &self.namespace(rank)]);

@@ -1,13 +1,12 @@
 //! NVIDIA's MPS, with which the kernels of several processes run on one GPU at the same time.
 //!
-//! A daemon of our own, with pipes of its own: one that is there already is left alone, and this one is gone
-//! afterwards.
+//! A daemon of our own, with pipes of its own: one that is there already is left alone.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use tempfile::TempDir;
+use serde::{Deserialize, Serialize};
 
 use super::program::run;
 use crate::crew::LiveError;
@@ -20,26 +19,28 @@ const PROGRAM: &[u8] = b"nvidia-cuda-mps";
 const PIPES: &str = "CUDA_MPS_PIPE_DIRECTORY";
 const LOGS: &str = "CUDA_MPS_LOG_DIRECTORY";
 
-/// A daemon that runs.
-#[derive(Debug)]
+/// A daemon, by its program and the folder of its pipes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Mps {
     control: PathBuf,
-    folder: TempDir,
+    folder: PathBuf,
 }
 
 impl Mps {
-    /// Starts one.
-    pub fn start(control: PathBuf) -> Result<Self, LiveError> {
-        let cannot = |why: String| LiveError::Lacking(format!("MPS cannot be started: {why}"));
+    /// One that does not run yet, with a folder that is there.
+    pub fn new(control: PathBuf) -> Result<Self, LiveError> {
         // Pipes need a short path.
         let folder = tempfile::Builder::new().prefix("mps.").tempdir_in("/tmp");
-        let folder = folder.map_err(|error| cannot(error.to_string()))?;
-        let mps = Mps { control, folder };
-        for (_, path) in mps.folders() {
-            fs::create_dir(path).map_err(|error| cannot(error.to_string()))?;
+        let folder = folder.map_err(|error| cannot(&error.to_string()))?;
+        Ok(Mps { control, folder: folder.keep() })
+    }
+
+    /// Starts it.
+    pub fn start(&self) -> Result<(), LiveError> {
+        for (_, path) in self.folders() {
+            fs::create_dir(path).map_err(|error| cannot(&error.to_string()))?;
         }
-        mps.tell(&["-d"], "").map_err(cannot)?;
-        Ok(mps)
+        self.tell(&["-d"], "").map_err(|why| cannot(&why))
     }
 
     /// What its clients need to know.
@@ -48,7 +49,7 @@ impl Mps {
     }
 
     fn folders(&self) -> [(&'static str, PathBuf); 2] {
-        [(PIPES, self.folder.path().join("pipe")), (LOGS, self.folder.path().join("log"))]
+        [(PIPES, self.folder.join("pipe")), (LOGS, self.folder.join("log"))]
     }
 
     fn tell(&self, arguments: &[&str], input: &str) -> Result<(), String> {
@@ -70,10 +71,9 @@ impl Mps {
         let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
         entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).filter(is_ours).collect()
     }
-}
 
-impl Drop for Mps {
-    fn drop(&mut self) {
+    /// Ends it, and takes its folder away.
+    pub fn clear(&self) {
         // Its clients are gone: nothing keeps it. Whether it was told is seen by whether it goes.
         let _ = self.tell(&[], "quit\n");
         let until = Instant::now() + PATIENCE;
@@ -81,5 +81,10 @@ impl Drop for Mps {
             std::thread::sleep(Duration::from_millis(20));
         }
         self.processes().into_iter().for_each(dynamiccl_gpu::kill_process);
+        let _ = fs::remove_dir_all(&self.folder);
     }
+}
+
+fn cannot(why: &str) -> LiveError {
+    LiveError::Lacking(format!("MPS cannot be started: {why}"))
 }

@@ -11,9 +11,9 @@ pub enum WorkerError {
     /// A variable is missing.
     #[error("{0} is not set: a worker is started by `live sweep` or `live eval`, not by hand")]
     Unset(&'static str),
-    /// The rank is no number.
-    #[error("DYNAMICCL_LIVE_RANK={0}: not a whole number")]
-    Rank(String),
+    /// A variable is no number.
+    #[error("{0}={1}: not a whole number")]
+    Number(&'static str, String),
     /// There is no coordinator.
     #[error("{0}: the coordinator cannot be reached: {1}")]
     Unreachable(String, io::Error),

@@ -29,6 +29,8 @@ pub const ADDRESS: &str = "DYNAMICCL_LIVE_ADDRESS";
 pub const SECRET: &str = "DYNAMICCL_LIVE_SECRET";
 /// The rank: its variable.
 pub const RANK: &str = "DYNAMICCL_LIVE_RANK";
+/// The GPU by its number in the worker's process: its variable.
+pub const DEVICE: &str = "DYNAMICCL_LIVE_DEVICE";
 /// The process that started a worker: its variable.
 pub const PARENT: &str = "DYNAMICCL_LIVE_PARENT";
 
@@ -46,6 +48,8 @@ pub struct Identity {
     pub secret: String,
     /// The rank.
     pub rank: u32,
+    /// Its GPU.
+    pub device: u32,
     /// The process that started it, with which it ends.
     pub parent: Option<i32>,
 }
@@ -54,11 +58,15 @@ impl Identity {
     /// Reads it from variables.
     pub fn read(get: impl Fn(&str) -> Option<String>) -> Result<Self, WorkerError> {
         let need = |name: &'static str| get(name).ok_or(WorkerError::Unset(name));
-        let rank = need(RANK)?;
+        let whole = |name: &'static str| -> Result<u32, WorkerError> {
+            let value = need(name)?;
+            value.parse().map_err(|_| WorkerError::Number(name, value))
+        };
         Ok(Identity {
             address: need(ADDRESS)?,
             secret: need(SECRET)?,
-            rank: rank.parse().map_err(|_| WorkerError::Rank(rank))?,
+            rank: whole(RANK)?,
+            device: whole(DEVICE)?,
             parent: get(PARENT).and_then(|parent| parent.parse().ok()),
         })
     }
@@ -86,17 +94,17 @@ pub fn run(identity: &Identity) -> Result<(), WorkerError> {
     let requests = listen(Reader::new(stream));
     let doing = Arc::new(Doing::default());
     heart::start(Arc::clone(&doing), Arc::clone(&writer));
-    serve(identity.rank, &requests, &doing, &writer)
+    serve(identity, &requests, &doing, &writer)
 }
 
 /// Does one request after the other.
 fn serve(
-    number: u32,
+    identity: &Identity,
     requests: &mpsc::Receiver<Request>,
     doing: &Arc<Doing>,
     writer: &Writer,
 ) -> Result<(), WorkerError> {
-    let mut rank = Rank::new(number, Arc::clone(doing));
+    let mut rank = Rank::new(identity.rank, identity.device, Arc::clone(doing));
     for request in requests {
         let last = request == Request::End;
         let reply = match rank.answer(request) {

@@ -18,6 +18,8 @@ const LOOKS: u32 = 3;
 /// One rank.
 pub struct Rank {
     number: u32,
+    /// Its GPU.
+    gpu: u32,
     doing: Arc<Doing>,
     opened: Option<Opened>,
     joined: Option<Joined>,
@@ -28,6 +30,8 @@ struct Opened {
     device: Device,
     nccl: Nccl,
     driver: Driver,
+    /// Of the load.
+    blocks: u32,
 }
 
 /// Everything that calls need.
@@ -53,8 +57,8 @@ struct Beside {
 
 impl Rank {
     /// A rank that has nothing yet.
-    pub fn new(number: u32, doing: Arc<Doing>) -> Self {
-        Rank { number, doing, opened: None, joined: None }
+    pub fn new(number: u32, gpu: u32, doing: Arc<Doing>) -> Self {
+        Rank { number, gpu, doing, opened: None, joined: None }
     }
 
     /// Its communicator, once it has one.
@@ -91,8 +95,8 @@ impl Rank {
     fn open(&mut self, opening: Opening) -> Result<Surroundings, WorkerError> {
         self.doing.set("cuInit");
         let cuda = Cuda::open()?;
-        self.doing.set(format!("cuDevicePrimaryCtxRetain of GPU {}", opening.device));
-        let device = cuda.take(opening.device)?;
+        self.doing.set(format!("cuDevicePrimaryCtxRetain of GPU {}", self.gpu));
+        let device = cuda.take(self.gpu)?;
         self.doing.set("opening NCCL");
         let nccl = Nccl::open(opening.nccl.as_deref().map(AsRef::as_ref))?;
         self.doing.set("opening the plugin");
@@ -104,8 +108,10 @@ impl Rank {
             multiprocessors: info.multiprocessors,
             cuda: cuda.version()?,
             nccl: nccl.version()?,
+            blocks: blocks(opening.beside, info.multiprocessors),
         };
-        self.opened = Some(Opened { opening, device, nccl, driver });
+        let blocks = surroundings.blocks;
+        self.opened = Some(Opened { opening, device, nccl, driver, blocks });
         Ok(surroundings)
     }
 
@@ -113,14 +119,14 @@ impl Rank {
         let id = unhex(id).as_deref().and_then(UniqueId::of).ok_or(WorkerError::Id(id.len()))?;
         self.doing.set("ncclCommInitRank");
         let (number, opened) = (self.number, self.opened()?);
-        let Opening { ranks, floats, load, .. } = opened.opening;
+        let Opening { ranks, floats, .. } = opened.opening;
         let device = &opened.device;
         let communicator = Arc::new(opened.nccl.begin(ranks, number, id)?);
         let (mut send, receive) = (device.buffer(floats)?, device.buffer(floats)?);
         let mut scratch: Vec<f32> = (0..floats).map(|at| data::sent(number, at)).collect();
         send.write(&scratch)?;
         scratch.fill(0.0);
-        let beside = (load > 0).then(|| Beside::new(device, load)).transpose()?;
+        let beside = (opened.blocks > 0).then(|| Beside::new(device, opened.blocks)).transpose()?;
         let (stream, begin, end) = (device.stream()?, device.event()?, device.event()?);
         self.joined = Some(Joined { communicator, stream, send, receive, begin, end, scratch, beside });
         Ok(())
@@ -259,6 +265,14 @@ impl Beside {
     }
 }
 
+/// Blocks that fill so many thousandths of the multiprocessors, and at least one.
+fn blocks(thousandths: u32, multiprocessors: u32) -> u32 {
+    match thousandths {
+        0 => 0,
+        _ => ((thousandths * multiprocessors + 500) / 1000).max(1),
+    }
+}
+
 fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
@@ -266,4 +280,20 @@ fn hex(bytes: &[u8]) -> String {
 fn unhex(text: &str) -> Option<Vec<u8>> {
     let pairs = text.as_bytes().chunks(2).map(|pair| std::str::from_utf8(pair).ok());
     pairs.map(|pair| pair.and_then(|pair| u8::from_str_radix(pair, 16).ok())).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_load_fills_its_share() {
+        assert_eq!([0, 1, 62, 500, 1000].map(|share| blocks(share, 132)), [0, 1, 8, 66, 132]);
+    }
+
+    #[test]
+    fn an_id_survives_its_digits() {
+        assert_eq!(unhex(&hex(&[0, 171, 255])), Some(vec![0, 171, 255]));
+        assert_eq!(unhex("0g"), None);
+    }
 }

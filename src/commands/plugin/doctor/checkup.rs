@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::super::library::{self, PREFIXES, as_nccl};
 use super::super::probe;
 use super::facts::{Facts, Finding, Hints, Level, UNKNOWN};
-use super::launcher::Place;
+use crate::launcher::Place;
 use super::surroundings;
 use super::variables::{PLUGINS, Variables};
 use crate::args::DoctorArgs;

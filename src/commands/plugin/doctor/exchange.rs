@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 
 use super::checkup::Checkup;
-use super::launcher::{Place, Rendezvous};
+use crate::launcher::{Place, Rendezvous};
 use super::message::{self, Found, MARK, Outcome};
 use super::verdict::ranks_in_words;
 

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::checkup::Checkup;
 use super::facts::{Facts, Hints, Level};
-use super::launcher::Place;
+use crate::launcher::Place;
 use super::verdict::{Difference, Said, Verdict, ranks_in_words};
 use crate::table::{Column, Table};
 use crate::words::counted;
