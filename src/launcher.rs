@@ -93,10 +93,7 @@ impl Place {
             let Some(ranks) = launcher.ranks.iter().find_map(|name| number(name)) else { continue };
             let (rank, ranks) = (whole(rank)?, whole(ranks)?);
             if rank >= ranks {
-                bail!(
-                    "{}={rank} with {ranks} ranks: ranks begin at 0; mend it, or unset it",
-                    launcher.rank
-                );
+                bail!("{}={rank} with {ranks} ranks: ranks begin at 0; mend it, or unset it", launcher.rank);
             }
             let here = get(launcher.local).is_some_and(|local| local.trim() == ranks.to_string());
             let within = number(launcher.within).map(whole).transpose()?;
@@ -215,7 +212,10 @@ mod tests {
         ];
         assert_eq!(meeting("", &mpi).unwrap(), (1, 2, format!("127.0.0.1:{PORT}")));
         let within = |set| Place::find(asked(""), get(set)).unwrap().within;
-        assert_eq!((within(&mpi), within(&[&mpi[..], &[("OMPI_COMM_WORLD_LOCAL_RANK", "1")]].concat())), (None, Some(1)));
+        assert_eq!(
+            (within(&mpi), within(&[&mpi[..], &[("OMPI_COMM_WORLD_LOCAL_RANK", "1")]].concat())),
+            (None, Some(1))
+        );
         let slurm = [("SLURM_PROCID", "9"), ("SLURM_NTASKS", "16"), ("SLURM_JOB_NODELIST", "gpu[03-04]")];
         assert_eq!(meeting("", &slurm).unwrap(), (9, 16, format!("gpu03:{PORT}")));
         let one = [("SLURM_PROCID", "1"), ("SLURM_STEP_NUM_TASKS", "2"), ("SLURM_TASKS_PER_NODE", "2")];

@@ -134,7 +134,8 @@ mod tests {
 
     #[test]
     fn a_seldom_column_needs_a_cell() {
-        let mut table = Table::new([Column::left("size"), Column::right("threads").seldom(), Column::left("algo")]);
+        let mut table =
+            Table::new([Column::left("size"), Column::right("threads").seldom(), Column::left("algo")]);
         table.row(["1K", "", "ring"].map(str::to_owned));
         assert_eq!(table.to_string(), "#  size  algo\n   1K    ring\n");
         table.row(["1K", "128", "ring"].map(str::to_owned));

@@ -19,7 +19,7 @@ const MPS: &str = r#"#!/bin/sh
 pid=$CUDA_MPS_PIPE_DIRECTORY/nvidia-cuda-mps-control.pid
 case "$1" in
     -d) setsid "$(dirname "$0")/nvidia-cuda-mps-fake" 600 >/dev/null 2>&1 </dev/null & echo $! >"$pid" ;;
-    *) read word; test "$word" = quit && kill "$(cat "$pid")" ;;
+    *) read word; sleep ${FAKE_MPS_SLOW:-0}; test "$word" = quit && kill "$(cat "$pid")" ;;
 esac
 "#;
 
@@ -63,16 +63,41 @@ impl Run {
         let dir = Dir::new();
         // Whatever a run starts inherits this.
         let mark = dir.path("").display().to_string();
-        let ours =
-            [("LD_LIBRARY_PATH", folder.clone()), ("PATH", format!("{folder}:{path}")), ("RUN_MARK", mark)];
+        fs::create_dir(dir.path("tmp")).unwrap();
+        let ours = [
+            ("LD_LIBRARY_PATH", folder.clone()),
+            ("PATH", format!("{folder}:{path}")),
+            ("TMPDIR", dir.path("tmp").display().to_string()),
+            ("RUN_MARK", mark),
+        ];
         let own = set.iter().map(|(name, value)| (*name, (*value).to_owned()));
         Run { dir, set: ours.into_iter().chain(own).map(|(name, value)| (name.to_owned(), value)).collect() }
     }
 
-    /// Neither a rank nor MPS.
+    /// Neither a rank nor MPS nor a guard.
     fn assert_nothing_is_left(&self) {
-        let left = with_variable(&format!("RUN_MARK={}", self.dir.path("").display()));
-        assert_eq!(left, Vec::<u32>::new());
+        assert_eq!(self.left(), Vec::<u32>::new());
+        assert_eq!(self.folders(), Vec::<PathBuf>::new());
+    }
+
+    /// Processes of the run.
+    fn left(&self) -> Vec<u32> {
+        with_variable(&format!("RUN_MARK={}", self.dir.path("").display()))
+    }
+
+    /// Folders that the run has made for itself.
+    fn folders(&self) -> Vec<PathBuf> {
+        let entries = fs::read_dir(self.dir.path("tmp")).into_iter().flatten().flatten();
+        entries.map(|entry| entry.path()).collect()
+    }
+
+    /// The same, soon: a guard needs a moment.
+    fn assert_nothing_is_left_soon(&self) {
+        let until = Instant::now() + Duration::from_secs(20);
+        while !(self.left().is_empty() && self.folders().is_empty()) && Instant::now() < until {
+            thread::sleep(Duration::from_millis(20));
+        }
+        self.assert_nothing_is_left();
     }
 
     fn variables(&self) -> Vec<(&str, &str)> {
@@ -220,7 +245,7 @@ fn a_policy_is_compared_with_nccl_and_with_the_best() {
         let headroom = cell["headroom"]["ratio"].as_f64().unwrap();
         assert!((1.9..2.1).contains(&headroom), "{cell}");
         let handed = cell["knobs"].as_str().unwrap();
-        assert!(!["Half", "Double", "Quadruple"].iter().any(|chunk| handed.contains(chunk)), "{handed}");
+        assert!(!handed.contains("chunk"), "{handed}");
         let (own, policy) = (cell["own_us"].as_f64().unwrap(), cell["policy_us"].as_f64().unwrap());
         let speedup = cell["speedup"]["ratio"].as_f64().unwrap();
         assert!((speedup / (own / policy) - 1.0).abs() < 0.02, "{cell}");
@@ -260,7 +285,7 @@ fn what_is_missing_is_said() {
     refused.assert_error_with(
         "ncclCommInitRank: ncclInvalidUsage (5): invalid usage: DynamICCL: DYNAMICCL_POLICY",
     );
-    assert_eq!(run.dir.names(), Vec::<String>::new(), "nothing is written");
+    assert_eq!(run.dir.names(), ["tmp"], "nothing is written");
 }
 
 /// A sweep that takes its time, and a rank of it.
@@ -272,7 +297,11 @@ struct Victim {
 
 impl Victim {
     fn new() -> Self {
-        let run = Run::new(&[("FAKE_CALL_US", "1500")]);
+        Victim::with(&[])
+    }
+
+    fn with(set: &[(&str, &str)]) -> Self {
+        let run = Run::new(&[&[("FAKE_CALL_US", "1500")], set].concat());
         let child = run.start(&format!("{SHORT} --sizes 1K..16K --timeout 3"));
         let (file, until) = (run.dir.path("s.csv"), Instant::now() + Duration::from_secs(30));
         // The first cell is in the file, and others are to come.
@@ -344,4 +373,183 @@ fn an_interrupt_leaves_nothing() {
     signal("-INT", victim.child.id());
     let (code, said) = victim.end();
     assert_eq!((code, said.lines().last()), (130, Some("interrupted")));
+}
+
+/// Killed, it cannot tidy up itself.
+#[test]
+fn a_coordinator_that_is_killed_leaves_nothing() {
+    let victim = Victim::new();
+    assert!(victim.run.left().len() >= 5, "itself, two ranks, MPS and a guard");
+    let Victim { run, mut child, .. } = victim;
+    signal("-KILL", child.id());
+    child.wait().unwrap();
+    run.assert_nothing_is_left_soon();
+    assert!(!run.sweep("s.csv").rows.is_empty(), "what was measured is whole");
+}
+
+/// The first interrupt waits for MPS, the second one for nobody.
+#[test]
+fn a_second_interrupt_leaves_nothing() {
+    let victim = Victim::with(&[("FAKE_MPS_SLOW", "2")]);
+    let Victim { run, mut child, .. } = victim;
+    signal("-INT", child.id());
+    thread::sleep(Duration::from_millis(700));
+    let begun = Instant::now();
+    signal("-INT", child.id());
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert!(begun.elapsed() < Duration::from_secs(1), "{:?}", begun.elapsed());
+    run.assert_nothing_is_left_soon();
+}
+
+/// Ranks as a launcher starts them: the same words, and variables of their own.
+fn launched(run: &Run, words: &str, ranks: &[&[(&str, &str)]]) -> Vec<(i32, String, String)> {
+    let start = |rank: &&[(&str, &str)]| {
+        let mut command = program(&run.dir, &Run::words(words), &run.variables());
+        command.envs(rank.iter().copied());
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+    };
+    let children: Vec<Child> = ranks.iter().map(start).collect();
+    let end = |child: Child| {
+        let output = child.wait_with_output().unwrap();
+        let text = |bytes| String::from_utf8(bytes).unwrap();
+        (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
+    };
+    children.into_iter().map(end).collect()
+}
+
+/// A port that nobody has.
+fn port() -> u16 {
+    std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+}
+
+const SECRET: (&str, &str) = ("DYNAMICCL_LIVE_SECRET", "a secret of the test");
+const BRIEF: &str =
+    "sweep --out s.csv --rounds 3 --most-rounds 3 --collectives allreduce --sizes 1K,4K --json";
+
+#[test]
+fn ranks_of_every_launcher_find_each_other() {
+    let here = format!("127.0.0.1:{}", port());
+    let before = (port() - 1).to_string();
+    let torch = |rank| {
+        [
+            ("RANK", rank),
+            ("WORLD_SIZE", "2"),
+            ("LOCAL_RANK", rank),
+            ("LOCAL_WORLD_SIZE", "2"),
+            ("MASTER_ADDR", "127.0.0.1"),
+            ("MASTER_PORT", before.as_str()),
+            SECRET,
+        ]
+    };
+    let mpi = |rank| {
+        [
+            ("OMPI_COMM_WORLD_RANK", rank),
+            ("OMPI_COMM_WORLD_SIZE", "2"),
+            ("OMPI_COMM_WORLD_LOCAL_RANK", rank),
+            ("OMPI_COMM_WORLD_LOCAL_SIZE", "2"),
+            SECRET,
+        ]
+    };
+    let slurm =
+        |rank| [("SLURM_PROCID", rank), ("SLURM_STEP_NUM_TASKS", "2"), ("SLURM_LOCALID", rank), SECRET];
+    // The last comes first: who waits for whom is up to the machine.
+    for (words, ranks) in [
+        (String::new(), [&torch("1")[..], &torch("0")]),
+        (format!(" --rendezvous {here}"), [&mpi("1"), &mpi("0")]),
+        (format!(" --rendezvous {here} --threads 128,256"), [&slurm("1"), &slurm("0")]),
+    ] {
+        let run = Run::new(&[("FAKE_GPUS", "2")]);
+        let said = launched(&run, &format!("{BRIEF}{words}"), &ranks);
+        let (code, out, err) = &said[1];
+        assert_eq!((said[0].0, *code), (0, 0), "{err} {}", said[0].2);
+        assert_eq!(said[0].1, "", "only rank 0 reports");
+        let document: serde_json::Value = serde_json::from_str(out).unwrap();
+        assert_eq!(document["conditions"]["ranks"], 2);
+        let shifts = if words.contains("threads") { 2 } else { 1 };
+        assert_eq!(document["cells"].as_array().unwrap().len(), 2 * shifts);
+        run.assert_nothing_is_left();
+    }
+}
+
+#[test]
+fn a_rank_of_a_launcher_that_is_missing_or_unknown_is_named() {
+    let run = Run::new(&[("FAKE_GPUS", "2")]);
+    let here = format!("{BRIEF} --rendezvous 127.0.0.1:{}", port());
+    let rank = |rank, secret| {
+        [("OMPI_COMM_WORLD_RANK", rank), ("OMPI_COMM_WORLD_SIZE", "2"), ("DYNAMICCL_LIVE_SECRET", secret)]
+    };
+    let said = launched(&run, &here, &[&rank("0", "short")]);
+    assert!(said[0].0 == 2 && said[0].2.contains("-x DYNAMICCL_LIVE_SECRET"), "{}", said[0].2);
+    // Who does not know the secret is sent away, and then missing.
+    let said = launched(
+        &run,
+        &format!("{here} --wait 2"),
+        &[&rank("0", "a secret of the test"), &rank("1", "another secret that fits")],
+    );
+    assert_eq!((said[0].0, said[1].0), (2, 2));
+    assert!(said[0].2.contains("rank 1 did not come within 2 s"), "{}", said[0].2);
+    assert!(said[1].2.contains("rank 1 left before its work was done"), "{}", said[1].2);
+    run.assert_nothing_is_left();
+}
+
+#[test]
+fn several_threads_are_swept_with_ranks_of_their_own() {
+    let run = Run::new(&[]);
+    let words = "sweep --ranks 2 --share-gpu --out s.csv --rounds 3 --most-rounds 3 --collectives allreduce --json \
+                 --threads 128,256";
+    let document = run.run(&format!("{words} --sizes 1K")).json();
+    let threads: Vec<u64> =
+        document["cells"].as_array().unwrap().iter().map(|cell| cell["threads"].as_u64().unwrap()).collect();
+    assert_eq!(threads, [128, 256]);
+    // What is there already is not measured again, of either.
+    let document = run.run(&format!("{words} --sizes 1K,4K")).json();
+    assert_eq!(document["cells"].as_array().unwrap().len(), 2);
+    let sweeps = sweep::read(&run.dir.path("s.csv")).unwrap();
+    let seen: Vec<_> = sweeps.iter().map(|sweep| (sweep.threads, sweep.rows.len())).collect();
+    assert_eq!(seen, [(Some(128), 42), (Some(256), 42)]);
+    for (fast, slow) in sweeps[0].rows.iter().zip(&sweeps[1].rows) {
+        assert_eq!((fast.bytes, fast.setting), (slow.bytes, slow.setting));
+        let ratio = fast.median_us / slow.median_us;
+        assert!((0.78..0.82).contains(&ratio), "{fast:?} {slow:?}");
+    }
+    run.run(&format!("{} --threads 128,256", words.replace("sweep", "eval").replace("--out s.csv", "")))
+        .assert_error_with("--threads");
+}
+
+#[test]
+fn chunk_sizes_are_swept_where_nccl_asks_for_them() {
+    let words = "sweep --ranks 2 --share-gpu --out s.csv --rounds 3 --most-rounds 3 --sizes 1K --collectives \
+                 allreduce,broadcast --chunks half,double --json";
+    Run::new(&[]).run(words).assert_error_with("asks tuners through interface 5, which knows no chunk sizes");
+    let run = Run::new(&[("FAKE_TUNER", "6")]);
+    let document = run.run(words).json();
+    let sweep = run.sweep("s.csv");
+    assert_eq!(sweep.rows.len(), (1 + 4 * 5 * 3) + (1 + 2 * 5 * 3));
+    for cell in document["cells"].as_array().unwrap() {
+        assert_eq!(cell["best"], "ring/simple 4ch half chunk", "{cell}");
+    }
+    let best = sweep.rows.iter().min_by(|a, b| a.median_us.total_cmp(&b.median_us)).unwrap();
+    assert_eq!(best.chunk, dynamiccl_spec::ChunkChoice::Half);
+}
+
+#[test]
+fn what_channels_cost_compute_is_measured() {
+    let run = Run::new(&[]);
+    let document = run.run(&format!("{SHORT} --sizes 1K --collectives allreduce --beside 0.5 --json")).json();
+    // Half of 132 multiprocessors, between two ranks.
+    assert_eq!(document["conditions"]["load"], 33);
+    let cell = &document["cells"][0];
+    let (own, best) = (cell["own_slowdown"].as_f64().unwrap(), cell["best_slowdown"].as_f64().unwrap());
+    // The load takes as long as eight calls; every channel takes 1 µs of each from it.
+    let alone = 8.0 * cell["own_us"].as_f64().unwrap();
+    assert!(((own - 1.0) * alone / 8.0 - 2.0).abs() < 0.1, "{own} of {alone}");
+    assert!(((best - 1.0) * alone / 8.0 - 4.0).abs() < 0.2, "{best} of {alone}");
+    for row in run.sweep("s.csv").rows {
+        let channels =
+            if let Setting::Knobs { channels, .. } = row.setting { channels.unwrap_or(0) } else { 2 };
+        let lost = (row.slowdown.expect("compute ran beside it") - 1.0) * alone / 8.0;
+        assert!((lost / f64::from(channels) - 1.0).abs() < 0.1, "{row:?} lost {lost}");
+    }
+    let without = run.run(&format!("{SHORT} --sizes 1K --collectives allreduce"));
+    without.assert_error_with("other conditions");
 }

@@ -25,7 +25,9 @@ fn sweeps(odd: bool) -> Vec<Sweep> {
 }
 
 fn groups(cluster: &Cluster, sweeps: &[Sweep]) -> Vec<Group> {
-    let one = |sweep: &Sweep| group(cluster, sweep, sweep.ranks, Version::V2_28).unwrap_or_else(|e| panic!("{e}")).0;
+    let one = |sweep: &Sweep| {
+        group(cluster, sweep, sweep.ranks, Version::V2_28).unwrap_or_else(|e| panic!("{e}")).0
+    };
     sweeps.iter().map(one).collect()
 }
 
@@ -42,10 +44,8 @@ fn half_of_the_cells_teach_the_other_half() {
     for sweep in 0..sweeps(false).len() {
         let [taught, others] = [false, true].map(|odd| groups(&cluster, &sweeps(odd)[sweep..=sweep]));
         let fitted = calibrate_all(cluster.calibration, &taught, &constants);
-        let (before, after) = (
-            error(&others, cluster.calibration, &constants),
-            error(&others, fitted, &constants),
-        );
+        let (before, after) =
+            (error(&others, cluster.calibration, &constants), error(&others, fitted, &constants));
         println!("{:?}: {before:.3} to {after:.3} with {fitted:?}", sweeps(true)[sweep].file.file_name());
         assert!(after < before, "{before} {after}");
     }

@@ -198,6 +198,9 @@ pub struct JobArgs {
     /// Keep the ranks' logs in this folder [default: they are gone afterwards]
     #[arg(long, value_name = "DIR")]
     pub logs: Option<PathBuf>,
+    /// Seconds that ranks wait for each other to come
+    #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..=3600))]
+    pub wait: u64,
     /// Seconds after which a rank that finishes nothing counts as hanging
     #[arg(long, value_name = "SECONDS", default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..=600))]
     pub timeout: u64,
@@ -255,7 +258,9 @@ fn chunks(s: &str) -> Result<ChunkChoice, String> {
 
 fn share(s: &str) -> Result<f64, String> {
     let share: Option<f64> = s.trim().parse().ok();
-    share.filter(|share| *share >= 0.001 && *share <= 1.0).ok_or_else(|| "write it like 0.5: above 0, at most 1".to_owned())
+    share
+        .filter(|share| *share >= 0.001 && *share <= 1.0)
+        .ok_or_else(|| "write it like 0.5: above 0, at most 1".to_owned())
 }
 
 fn channels(s: &str) -> Result<ChannelChoice, String> {

@@ -203,21 +203,11 @@ impl Meter<'_> {
     }
 
     /// Times all settings so many times, round after round, with nothing beside them.
-    pub fn rounds(
-        &mut self,
-        cell: Cell,
-        settings: &mut [Measured],
-        rounds: u32,
-    ) -> Result<(), LiveError> {
+    pub fn rounds(&mut self, cell: Cell, settings: &mut [Measured], rounds: u32) -> Result<(), LiveError> {
         self.rounds_of(cell.task(), settings, rounds)
     }
 
-    fn rounds_of(
-        &mut self,
-        task: Task,
-        settings: &mut [Measured],
-        mut rounds: u32,
-    ) -> Result<(), LiveError> {
+    fn rounds_of(&mut self, task: Task, settings: &mut [Measured], mut rounds: u32) -> Result<(), LiveError> {
         let Some(last) = settings.last().map(|setting| setting.order) else { return Ok(()) };
         let at_once = (BATCH / settings.len()).max(1);
         while rounds > 0 {

@@ -33,7 +33,8 @@ pub struct Columns {
 
 impl Columns {
     fn header(self) -> String {
-        let more = [(self.threads, ",nthreads"), (self.chunks, ",chunk"), (self.beside, ",beside_us,alone_us")];
+        let more =
+            [(self.threads, ",nthreads"), (self.chunks, ",chunk"), (self.beside, ",beside_us,alone_us")];
         let more = more.into_iter().filter(|(asked, _)| *asked).map(|(_, names)| names);
         std::iter::once(HEADER).chain(more).collect()
     }
@@ -127,7 +128,8 @@ impl Sheet {
         }
         let sweeps = reader::read(&self.file).map_err(|error| LiveError::File(error.to_string()))?;
         // The reader puts lines of the same threads together, which they are.
-        let rows = sweeps.iter().flat_map(|sweep| sweep.rows.iter().map(|row| (sweep.threads.unwrap_or(0), row)));
+        let rows =
+            sweeps.iter().flat_map(|sweep| sweep.rows.iter().map(|row| (sweep.threads.unwrap_or(0), row)));
         for ((threads, row), line) in rows.zip(lines) {
             let key = (threads, Cell { collective: row.collective, bytes: row.bytes });
             match self.cells.iter_mut().find(|(known, _)| *known == key) {

@@ -119,12 +119,16 @@ fn threads_chunks_and_compute_have_columns_where_they_were_varied() {
     let dir = folder(&[("s.csv", MORE)]);
     let sweeps = sweep::read(dir.path()).unwrap_or_else(|e| panic!("{e}"));
     let seen: Vec<_> = sweeps.iter().map(|s| (s.threads, s.rows.len(), s.link)).collect();
-    assert_eq!(seen, [(Some(128), 2, Link::Machine), (Some(256), 1, Link::Machine), (None, 1, Link::Machine)]);
+    assert_eq!(
+        seen,
+        [(Some(128), 2, Link::Machine), (Some(256), 1, Link::Machine), (None, 1, Link::Machine)]
+    );
     let chunks: Vec<_> = sweeps.iter().flat_map(|s| &s.rows).map(|row| (row.chunk, row.slowdown)).collect();
     let own = ChunkChoice::Own;
     assert_eq!(chunks, [(own, Some(1.5)), (ChunkChoice::Half, Some(1.1)), (own, None), (own, None)]);
     assert_eq!(sweeps[0].rows[1].plain(), None, "others would take it for NCCL's own chunk size");
-    let error = sweep::read(folder(&[("s.csv", &MORE.replace("half", "hlaf"))]).path()).expect_err("no such size");
+    let error =
+        sweep::read(folder(&[("s.csv", &MORE.replace("half", "hlaf"))]).path()).expect_err("no such size");
     assert!(error.to_string().contains("did you mean \"half\""), "{error}");
     let one = MORE.lines().take(3).map(|line| format!("{line}\n")).collect::<String>();
     let dir = folder(&[("s.csv", &one)]);

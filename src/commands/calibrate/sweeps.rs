@@ -33,14 +33,16 @@ pub struct Swept {
 impl Swept {
     /// Reads all sweeps.
     pub fn read(args: &CalibrateArgs, cluster: &Cluster) -> Result<Self> {
-        let sweeps: Vec<Vec<Sweep>> = args.sweep.iter().map(|file| sweep::read(file)).collect::<Result<_, _>>()?;
+        let sweeps: Vec<Vec<Sweep>> =
+            args.sweep.iter().map(|file| sweep::read(file)).collect::<Result<_, _>>()?;
         let sweeps = sweeps.concat();
         let mut samples = Samples { groups: Vec::new(), left_out: BTreeMap::new() };
         let (mut version, mut notes) = (Version::V2_28, Vec::new());
         for sweep in &sweeps {
             version = args.nccl.unwrap_or_else(|| nccl_of(&sweep.file, &mut notes));
             let nodes = if sweep.link == Link::Machine { args.nodes.unwrap_or(1) } else { sweep.ranks };
-            let (group, left_out) = group(cluster, sweep, nodes, version).with_context(|| name(&sweep.file))?;
+            let (group, left_out) =
+                group(cluster, sweep, nodes, version).with_context(|| name(&sweep.file))?;
             samples.groups.push(group);
             if left_out > 0 {
                 *samples.left_out.entry(LEFT_OUT.to_owned()).or_default() += left_out;

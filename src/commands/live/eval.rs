@@ -92,7 +92,8 @@ fn oracle(args: &LiveEvalArgs, ranks: u32, known: Option<&[Sweep]>, cell: Cell) 
     };
     let threads = args.job.threads.first().copied();
     // A file of one count says nothing about it.
-    let alike = |sweep: &&Sweep| sweep.ranks == ranks && (sweep.threads.is_none() || sweep.threads == threads);
+    let alike =
+        |sweep: &&Sweep| sweep.ranks == ranks && (sweep.threads.is_none() || sweep.threads == threads);
     let sweeps = sweeps.iter().filter(alike);
     let rows = sweeps.flat_map(|sweep| &sweep.rows);
     let rows = rows.filter(|row| row.collective == cell.collective && row.bytes == cell.bytes);
@@ -104,8 +105,7 @@ fn oracle(args: &LiveEvalArgs, ranks: u32, known: Option<&[Sweep]>, cell: Cell) 
         Setting::Default => None,
     });
     let best = knobs.min_by(|a, b| a.1.total_cmp(&b.1));
-    let best =
-        best.with_context(|| format!("--sweep: it has no setting of {cell} with {ranks} ranks"))?;
+    let best = best.with_context(|| format!("--sweep: it has no setting of {cell} with {ranks} ranks"))?;
     Ok(Oracle::Known(best.0))
 }
 

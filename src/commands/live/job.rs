@@ -70,8 +70,11 @@ impl Job {
             ranks: post.ranks,
             nccl: args.nccl.as_deref().map(name),
             plugin,
-            floats: usize::try_from(wish.bytes / 4).context("a call is larger than this machine can count")?,
-            beside: wish.beside.map_or(0, |share| ((share * 1000.0 / f64::from(sharers)).round() as u32).max(1)),
+            floats: usize::try_from(wish.bytes / 4)
+                .context("a call is larger than this machine can count")?,
+            beside: wish
+                .beside
+                .map_or(0, |share| ((share * 1000.0 / f64::from(sharers)).round() as u32).max(1)),
         };
         let begun = session::begin(&mut live.crew, &opening).map_err(told)?;
         let conditions = conditions(args, post.ranks, wish, begun);
@@ -97,7 +100,75 @@ impl Job {
     }
 
     /// Under what it measures.
-    pub fn conditions(args: &JobArgs, ranks: u32, wish: &Wish, begun: Surroundings) -> Conditions {
+    pub fn conditions(&self) -> &Conditions {
+        &self.conditions
+    }
+
+    /// Lets all ranks end by themselves.
+    pub fn end(self) -> Result<()> {
+        self.live.crew.end().map_err(told)
+    }
+}
+
+fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok()
+}
+
+/// What a rank is started with.
+fn recipe(args: &JobArgs, post: &Post, gpus: u32, plugin: &str, wish: &Wish) -> Result<Recipe> {
+    let mut variables = vec![
+        ("NCCL_TUNER_PLUGIN".to_owned(), plugin.to_owned()),
+        ("DYNAMICCL_MODE".to_owned(), "driven".to_owned()),
+    ];
+    variables.extend(wish.variables.iter().cloned());
+    variables.extend(wish.threads.map(|threads| ("NCCL_NTHREADS".to_owned(), threads.to_string())));
+    if std::env::var_os("NCCL_DEBUG").is_none() {
+        variables.push(("NCCL_DEBUG".to_owned(), "WARN".to_owned()));
+    }
+    variables.extend(args.env.iter().cloned());
+    Ok(Recipe {
+        program: std::env::current_exe().context("cannot tell where this program is")?,
+        arguments: ["live", "worker"].map(Into::into).to_vec(),
+        guard: ["live", "guard"].map(Into::into).to_vec(),
+        ranks: post.ranks,
+        gpus,
+        among: post.among.clone(),
+        sharing: if args.share_gpu { Sharing::Shared } else { Sharing::Apart },
+        link: link(args)?,
+        variables,
+        logs: args.logs.clone(),
+        limits: limits(args),
+    })
+}
+
+/// The error that a command ends with.
+pub fn told(error: LiveError) -> anyhow::Error {
+    match error {
+        LiveError::Stopped => Interrupted.into(),
+        other => anyhow!(other),
+    }
+}
+
+fn stop(interrupt: Interrupt) -> Box<dyn Fn() -> bool> {
+    Box::new(move || interrupt.check().is_err())
+}
+
+fn limits(args: &JobArgs) -> Limits {
+    let usual = Limits::default();
+    let stall = Duration::from_secs(args.timeout);
+    let gather = Duration::from_secs(args.wait);
+    Limits { gather, stall, silence: usual.silence.min(stall), ..usual }
+}
+
+fn link(args: &JobArgs) -> Result<Option<(String, LinkTools)>> {
+    let Some(word) = &args.link else { return Ok(None) };
+    let rate: GBps = word.parse().with_context(|| format!("--link {word}"))?;
+    let tools = LinkTools::find(args.ip.as_deref(), args.tc.as_deref()).map_err(told)?;
+    // Whole bits a second, which every tc reads.
+    Ok(Some((format!("{:.0}bit", rate.0 * 8e9), tools)))
+}
+
+fn conditions(args: &JobArgs, ranks: u32, wish: &Wish, begun: Surroundings) -> Conditions {
     Conditions {
         ranks,
         link: args

@@ -29,7 +29,9 @@ impl Post {
         let launcher = place.launcher.filter(|_| place.ranks > 1);
         match (args.ranks, launcher) {
             (None, None) => {
-                bail!("--ranks: say how many to start, or let mpirun, torchrun or srun start this on every rank")
+                bail!(
+                    "--ranks: say how many to start, or let mpirun, torchrun or srun start this on every rank"
+                )
             }
             (Some(ranks), Some(launcher)) if launcher != "srun" || get(STEP).is_some() => bail!(
                 "--ranks {ranks}: {launcher} has started {} ranks already, and each would start {ranks} more; leave \
@@ -72,7 +74,9 @@ mod tests {
 
     fn post(words: &str, set: &[(&str, &str)]) -> Result<Post> {
         let words = format!("dynamiccl live sweep --out s.csv {words}");
-        let Command::Live(live) = Args::try_parse_from(words.split_whitespace())?.command else { panic!("live") };
+        let Command::Live(live) = Args::try_parse_from(words.split_whitespace())?.command else {
+            panic!("live")
+        };
         let LiveCommand::Sweep(sweep) = live.command else { panic!("sweep") };
         Post::find(&sweep.job, |name| {
             set.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned())
@@ -96,7 +100,10 @@ mod tests {
             WORD,
         ];
         let among = post("", &torch).unwrap().among.unwrap();
-        assert_eq!((among.rank, among.within, among.here, among.address()), (5, 1, false, "n1:29501".to_owned()));
+        assert_eq!(
+            (among.rank, among.within, among.here, among.address()),
+            (5, 1, false, "n1:29501".to_owned())
+        );
         let mpi = [("OMPI_COMM_WORLD_RANK", "3"), ("OMPI_COMM_WORLD_SIZE", "4"), WORD];
         let among = post("--rendezvous [fe80::1]:7", &mpi).unwrap().among.unwrap();
         assert_eq!((among.rank, among.within, among.address()), (3, 3, "[fe80::1]:7".to_owned()));

@@ -62,7 +62,8 @@ pub fn run(args: &SweepArgs, session: &Session) -> Result<Ending> {
 /// What ranks are started for, once for every count of threads: NCCL reads it once in the life of a process.
 fn wishes(args: &SweepArgs) -> Vec<Wish> {
     let bytes = args.calls.sizes.0.iter().copied().max().unwrap_or(0);
-    let wish = Wish { clock: args.clock.into(), variables: vec![], bytes, threads: None, beside: args.beside };
+    let wish =
+        Wish { clock: args.clock.into(), variables: vec![], bytes, threads: None, beside: args.beside };
     if args.job.threads.is_empty() {
         return vec![wish];
     }
@@ -221,7 +222,10 @@ impl fmt::Display for Report {
         writeln!(f, "# {ranks} ranks, link {link}, {gpu}, NCCL {nccl}: {} rows in {}", self.rows, self.out)?;
         if *load > 0 {
             let blocks = counted(*load, "multiprocessor");
-            writeln!(f, "# compute beside the calls fills {blocks} of every rank; how many times as long it takes as alone")?;
+            writeln!(
+                f,
+                "# compute beside the calls fills {blocks} of every rank; how many times as long it takes as alone"
+            )?;
         }
         write!(f, "{}", self.table())?;
         let Again { anew, off, more, unsure } = self.again;

@@ -155,9 +155,18 @@ mod tests {
 
     #[test]
     fn links_are_written_as_they_were_read() {
-        for word in
-            ["loopback", "none", "25gbit", "5gbit", "2.5gbit", "1gbit", "100gbit", "500mbit", "300mbit", "0.064mbit"]
-        {
+        for word in [
+            "loopback",
+            "none",
+            "25gbit",
+            "5gbit",
+            "2.5gbit",
+            "1gbit",
+            "100gbit",
+            "500mbit",
+            "300mbit",
+            "0.064mbit",
+        ] {
             assert_eq!(link_word(word.parse().unwrap()), word);
         }
         assert_eq!(link_word(Link::Rate(GBps(3.125))), "25gbit");

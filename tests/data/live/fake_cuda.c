@@ -10,10 +10,15 @@
 enum { SUCCESS = 0, INVALID_VALUE = 1, OUT_OF_MEMORY = 2, INVALID_DEVICE = 101, NOT_FOUND = 500 };
 
 struct stream { double now_us; int busy; };
-struct event { double at_us; };
+struct event { double at_us; struct stream *stream; };
 
 /* What the fake NCCL says its kernels cost. */
 void fake_cuda_work(struct stream *stream, double us) { stream->now_us += us; }
+
+/* What they take away from the load, which runs at the same time. */
+static struct stream *loaded;
+static double stolen_us;
+void fake_cuda_steal(double us) { stolen_us += us; }
 
 static int gpus(void) {
     const char *said = getenv("FAKE_GPUS");
@@ -86,9 +91,14 @@ int cuEventCreate(struct event **event, unsigned flags) {
     return SUCCESS;
 }
 int cuEventDestroy_v2(struct event *event) { free(event); return SUCCESS; }
-int cuEventRecord(struct event *event, struct stream *stream) { event->at_us = stream->now_us; return SUCCESS; }
+int cuEventRecord(struct event *event, struct stream *stream) {
+    event->at_us = stream->now_us;
+    event->stream = stream;
+    return SUCCESS;
+}
 int cuEventElapsedTime(float *ms, struct event *from, struct event *to) {
-    *ms = (float)((to->at_us - from->at_us) / 1000.0);
+    double stolen = loaded && from->stream == loaded ? stolen_us : 0.0;
+    *ms = (float)((to->at_us - from->at_us + stolen) / 1000.0);
     return SUCCESS;
 }
 
@@ -109,5 +119,7 @@ int cuLaunchKernel(void *function, unsigned x, unsigned y, unsigned z, unsigned 
     unsigned rounds = *(unsigned *)arguments[1];
     out[x * threads - 1] = 1.0f;
     stream->now_us += rounds * 0.05;
+    loaded = stream;
+    stolen_us = 0.0;
     return SUCCESS;
 }

@@ -3,7 +3,9 @@
  * the data, and says that the call cost what `cost` says: ring/simple with 4 channels is the best of all, and what
  * NCCL would choose by itself takes twice as long. FAKE_CALL_US makes every call take that long in earnest,
  * FAKE_WRONG makes one number of every allreduce wrong, FAKE_EARLY lets the root of a broadcast be done in half the
- * time, FAKE_NOISE is the share by which times vary, FAKE_SLOW=FROM,TO makes these calls take twice as long. */
+ * time, FAKE_NOISE is the share by which times vary, FAKE_SLOW=FROM,TO makes these calls take twice as long. Half of
+ * NCCL's chunk size takes 0.9 times as long, 128 threads (NCCL_NTHREADS) 0.8 times, and every channel takes 1 µs of each call away from
+ * compute (NCCL's own: 2). */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -25,6 +27,8 @@ static const size_t SLOT = (size_t)64 << 20;
 typedef struct { char path[128]; } id_t_;
 struct stream;
 void fake_cuda_work(struct stream *stream, double us);
+void fake_cuda_steal(double us);
+static const size_t CHUNK = 131072;
 
 struct meeting { atomic_uint waiting, round, gone; };
 struct comm {
@@ -158,7 +162,13 @@ static int call(struct comm *comm, int collective, size_t bytes, struct stream *
         if (table[at] >= 0 && (best < 0 || table[at] < table[best])) best = at;
     const char *slow = getenv("FAKE_CALL_US");
     if (slow) usleep(atoi(slow));
-    double share = getenv("FAKE_EARLY") && collective == BROADCAST && comm->rank == 0 ? 0.5 : 1.0;
+    size_t chunk = CHUNK;
+    if (comm->interface >= 6 && comm->tuner.chunk)
+        comm->tuner.chunk(comm->context, collective, bytes, best / PROTOCOLS, best % PROTOCOLS, channels, &chunk);
+    const char *threads = getenv("NCCL_NTHREADS");
+    double knobs = (chunk == CHUNK / 2 ? 0.9 : 1.0) * (threads && atoi(threads) == 128 ? 0.8 : 1.0);
+    fake_cuda_steal(channels ? channels : 2);
+    double share = knobs * (getenv("FAKE_EARLY") && collective == BROADCAST && comm->rank == 0 ? 0.5 : 1.0);
     fake_cuda_work(stream, share * cost(comm, bytes, best / PROTOCOLS, best % PROTOCOLS, channels));
     return SUCCESS;
 }

@@ -36,12 +36,14 @@ impl Site {
     pub fn new(recipe: &Recipe) -> Result<Self, LiveError> {
         let unwritable = |error: io::Error| LiveError::File(format!("the folder of logs: {error}"));
         let guard = Guard::start(recipe.command(&recipe.guard));
-        let guard = guard.map_err(|error| LiveError::Lacking(format!("the guard cannot be started: {error}")))?;
+        let guard =
+            guard.map_err(|error| LiveError::Lacking(format!("the guard cannot be started: {error}")))?;
         let mut site = Site { wards: Vec::new(), guard, logs: PathBuf::new(), warnings: Vec::new() };
         site.logs = match &recipe.logs {
             Some(logs) => logs.clone(),
             None => {
-                let folder = tempfile::Builder::new().prefix("dynamiccl-live-").tempdir().map_err(unwritable)?;
+                let folder =
+                    tempfile::Builder::new().prefix("dynamiccl-live-").tempdir().map_err(unwritable)?;
                 site.keep(Ward::Folder(folder.path().to_owned()))?;
                 folder.keep()
             }
