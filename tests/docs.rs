@@ -52,12 +52,13 @@ fn the_cluster_page_explains_every_field() {
 }
 
 /// Commands that between them print every field of every document.
-const DOCUMENTS: [&str; 19] = [
+const DOCUMENTS: [&str; 20] = [
     "simulate --curriculum smoke --worlds 1",
     "simulate --cluster dgx_a100 --nodes 1 --collective allreduce --bytes 1M",
     "validate --sweeps sweeps",
     "validate --tables tables",
     "calibrate --log all_reduce.json --cluster h100_4gpu --out mine.toml",
+    "calibrate --sweep sweeps --cluster h200_shared --out swept.toml",
     "tune --method tpe --cluster dgx_a100 --nodes 1 --collective allreduce --bytes 1M --budget 12",
     "check-env sim --steps 1000",
     "decide --policy tiny.safetensors --cluster dgx_a100 --nodes 1 --collective reduce",
