@@ -353,7 +353,14 @@ fn a_machine_is_learnt_from_sweeps() {
         .run("calibrate --sweep sweeps --cluster ./mine.toml --constants blind --out more.toml --json")
         .json();
     assert!((number(&again["before"]) - after).abs() < 1e-9, "{again}");
-    // Without a line that says so, a log and a sweep are not mixed.
-    dir.run("calibrate --sweep sweeps --log x --cluster h200_shared --out y.toml").assert_error_with("--log");
-    dir.run("calibrate --cluster h200_shared --out y.toml").assert_error_with("--log");
+    // Either logs or sweeps, and of sweeps nothing needs to be said that they say themselves.
+    for (words, part) in [
+        ("--sweep sweeps --log x", "--log <FILE>"),
+        ("", "--log <FILE>"),
+        ("--sweep sweeps --collective reduce", "--collective <K>"),
+    ] {
+        let refused = dir.run(&format!("calibrate {words} --cluster h200_shared --out y.toml"));
+        assert_eq!(refused.code, 2, "{words}");
+        assert!(refused.stderr.contains(part), "{}", refused.stderr);
+    }
 }
