@@ -12,12 +12,14 @@ cd "$(dirname "$0")/.."
 # crate | direct dependencies it may have (* for any) | crates it must not contain at any depth
 RULES='
 dynamiccl-spec     | serde                                | dynamiccl-*
-dynamiccl-env      | *                                    | dynamiccl dynamiccl-agent dynamiccl-policies dynamiccl-plugin burn burn-* clap clap_*
+dynamiccl-gpu      | libloading thiserror                 | dynamiccl dynamiccl-*
+dynamiccl-env      | *                                    | dynamiccl dynamiccl-agent dynamiccl-gpu dynamiccl-live dynamiccl-policies dynamiccl-plugin burn burn-* clap clap_*
 dynamiccl-synth    | dynamiccl-env dynamiccl-spec rand rand_chacha roxmltree serde serde_json thiserror toml | dynamiccl dynamiccl-agent dynamiccl-policies dynamiccl-plugin burn burn-* clap clap_*
 dynamiccl-policies | dynamiccl-spec safetensors thiserror | dynamiccl dynamiccl-env dynamiccl-agent dynamiccl-plugin burn burn-* cudarc cuda* clap clap_*
 dynamiccl-plugin   | dynamiccl-spec dynamiccl-policies serde thiserror toml | dynamiccl dynamiccl-env dynamiccl-agent burn burn-* clap clap_*
 dynamiccl-host     | dynamiccl-spec libloading serde thiserror | dynamiccl dynamiccl-env dynamiccl-agent dynamiccl-policies dynamiccl-plugin burn burn-* clap clap_*
-dynamiccl-agent    | *                                    | dynamiccl dynamiccl-host dynamiccl-plugin clap clap_* indicatif console crossterm ratatui
+dynamiccl-live     | dynamiccl-env dynamiccl-gpu dynamiccl-host dynamiccl-spec serde serde_json tempfile thiserror | dynamiccl dynamiccl-agent dynamiccl-policies dynamiccl-plugin burn burn-* clap clap_*
+dynamiccl-agent    | *                                    | dynamiccl dynamiccl-gpu dynamiccl-host dynamiccl-live dynamiccl-plugin clap clap_* indicatif console crossterm ratatui
 dynamiccl          | *                                    | dynamiccl-plugin
 '
 

@@ -9,6 +9,7 @@ mod atomic;
 mod commands;
 mod exit;
 mod interrupt;
+mod launcher;
 mod output;
 mod progress;
 mod session;

@@ -55,10 +55,14 @@ impl Session {
         self.output.report(command, self.seed, report)
     }
 
+    /// Ctrl-C, caught from here on.
+    pub fn interrupt(&self) -> Interrupt {
+        self.interrupt.get_or_init(Interrupt::catch).clone()
+    }
+
     /// Shows the progress of work in `total` steps; from here on, Ctrl-C is caught.
     pub fn progress(&self, label: &str, total: u64) -> Progress {
-        let interrupt = self.interrupt.get_or_init(Interrupt::catch);
-        Progress::start(label, total, self.style, interrupt.clone())
+        Progress::start(label, total, self.style, self.interrupt())
     }
 }
 

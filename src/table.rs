@@ -20,17 +20,25 @@ pub struct Column {
     title: &'static str,
     unit: &'static str,
     side: Side,
+    /// Left out where no line has anything in it.
+    seldom: bool,
 }
 
 impl Column {
     /// A column of words.
     pub const fn left(title: &'static str) -> Self {
-        Column { title, unit: "", side: Side::Left }
+        Column { title, unit: "", side: Side::Left, seldom: false }
     }
 
     /// A column of numbers.
     pub const fn right(title: &'static str) -> Self {
-        Column { title, unit: "", side: Side::Right }
+        Column { title, unit: "", side: Side::Right, seldom: false }
+    }
+
+    /// The same column, left out where all of its cells are empty.
+    pub const fn seldom(mut self) -> Self {
+        self.seldom = true;
+        self
     }
 
     /// The same column with a unit under its title.
@@ -58,6 +66,10 @@ impl<const N: usize> Table<N> {
         self.rows.push(cells);
     }
 
+    fn is_shown(&self, column: usize) -> bool {
+        !self.columns[column].seldom || self.rows.iter().any(|row| !row[column].is_empty())
+    }
+
     fn widths(&self) -> [usize; N] {
         std::array::from_fn(|i| {
             let heading = [self.columns[i].title, self.columns[i].unit].into_iter().map(width);
@@ -67,7 +79,7 @@ impl<const N: usize> Table<N> {
 
     fn line(&self, mark: char, cells: [&str; N], widths: &[usize; N]) -> String {
         let mut line = String::from(mark);
-        for (i, cell) in cells.into_iter().enumerate() {
+        for (i, cell) in cells.into_iter().enumerate().filter(|(i, _)| self.is_shown(*i)) {
             let space = " ".repeat(widths[i] - width(cell));
             line += GAP;
             line += &match self.columns[i].side {
@@ -118,6 +130,16 @@ mod tests {
                  1024  tree           9.5
            1073741824  nvls_tree  12345.6  NCCL
         ");
+    }
+
+    #[test]
+    fn a_seldom_column_needs_a_cell() {
+        let mut table =
+            Table::new([Column::left("size"), Column::right("threads").seldom(), Column::left("algo")]);
+        table.row(["1K", "", "ring"].map(str::to_owned));
+        assert_eq!(table.to_string(), "#  size  algo\n   1K    ring\n");
+        table.row(["1K", "128", "ring"].map(str::to_owned));
+        assert!(table.to_string().starts_with("#  size  threads  algo\n"), "{table}");
     }
 
     #[test]

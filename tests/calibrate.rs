@@ -327,3 +327,40 @@ fn the_collective_can_be_told() {
     let told: Value = dir.run(&format!("{WORDS} --collective allreduce --json")).json();
     assert_eq!(told["rows"], 22);
 }
+
+/// Sweeps of several ranks and links teach one machine; the file is as good as any other cluster's.
+#[test]
+fn a_machine_is_learnt_from_sweeps() {
+    let dir = Dir::new();
+    dir.borrow("env/tests/data/live-h200", "sweeps");
+    let words = "calibrate --sweep sweeps --cluster h200_shared --constants blind --out mine.toml";
+    let document = dir.run(&format!("{words} --json")).json();
+    assert_eq!(document["sweeps"], json!(["sweeps"]));
+    assert_eq!((&document["logs"], &document["ranks"]), (&Value::Null, &Value::Null));
+    assert_eq!(document["nccl_version"], "2.28");
+    let (before, after) = (number(&document["before"]), number(&document["after"]));
+    assert!(after < 0.7 * before, "{before} {after}");
+    let text = std::fs::read_to_string(dir.path("mine.toml")).unwrap();
+    let first = text.lines().next().unwrap();
+    assert_eq!(
+        first,
+        "# h200_shared fitted to sweeps (5 sweeps with 2, 4, 8 ranks, NCCL 2.28) with constants blind"
+    );
+    let cluster = Cluster::from_toml("mine.toml", &text).unwrap();
+    assert_ne!(cluster.calibration, Calibration::default());
+    // A second fit has nothing left to do.
+    let again = dir
+        .run("calibrate --sweep sweeps --cluster ./mine.toml --constants blind --out more.toml --json")
+        .json();
+    assert!((number(&again["before"]) - after).abs() < 1e-9, "{again}");
+    // Either logs or sweeps, and of sweeps nothing needs to be said that they say themselves.
+    for (words, part) in [
+        ("--sweep sweeps --log x", "--log <FILE>"),
+        ("", "--log <FILE>"),
+        ("--sweep sweeps --collective reduce", "--collective <K>"),
+    ] {
+        let refused = dir.run(&format!("calibrate {words} --cluster h200_shared --out y.toml"));
+        assert_eq!(refused.code, 2, "{words}");
+        assert!(refused.stderr.contains(part), "{}", refused.stderr);
+    }
+}

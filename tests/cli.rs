@@ -11,7 +11,7 @@ use crate::util::{Dir, assert_same};
 const SIMULATE: &str = "simulate --cluster dgx_a100 --nodes 2 --collective allreduce";
 
 /// Every command, and none.
-const COMMANDS: [&str; 17] = [
+const COMMANDS: &[&str] = &[
     "",
     "simulate",
     "validate",
@@ -30,6 +30,8 @@ const COMMANDS: [&str; 17] = [
     "plugin install",
     "plugin doctor",
     "rails",
+    "live sweep",
+    "live eval",
     "bench",
 ];
 

@@ -58,6 +58,7 @@ const DOCUMENTS: &[&str] = &[
     "validate --sweeps sweeps",
     "validate --tables tables",
     "calibrate --log all_reduce.json --cluster h100_4gpu --out mine.toml",
+    "calibrate --sweep sweeps --cluster h200_shared --out swept.toml",
     "tune --method tpe --cluster dgx_a100 --nodes 1 --collective allreduce --bytes 1M --budget 12",
     "tune --joint --cluster aws_p4d --nodes 2 --ranks-per-node 2 --collective allgather --bytes 1M --budget 5",
     "synth --cluster aws_p4d --nodes 2 --ranks-per-node 2 --collective allgather --bytes 1M --sketch pair",
@@ -124,6 +125,8 @@ fn the_command_page_explains_every_flag() {
         "plugin install",
         "plugin doctor",
         "rails",
+        "live sweep",
+        "live eval",
         "bench",
     ] {
         let help = Dir::new().run(&format!("{command} -h")).stdout;

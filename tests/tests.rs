@@ -42,6 +42,8 @@ mod plugin;
 mod plugin_doctor;
 mod plugin_ranks;
 
+/// `live`.
+mod live;
 /// `rails`.
 mod rails;
 /// `wan`.

@@ -140,6 +140,15 @@ impl Said {
         shape(&self.stdout)
     }
 
+    /// Fails unless this was an error whose last line on stderr has this part: exit code 2, nothing on stdout.
+    #[track_caller]
+    pub fn assert_error_with(&self, part: &str) {
+        let last = self.stderr.lines().last().unwrap_or_default();
+        assert!(last.contains(part), "{last}\nlacks: {part}");
+        assert_same("", &self.stdout);
+        assert_eq!(self.code, 2);
+    }
+
     /// Fails unless this was an error: exit code 2, this first line on stderr, nothing on stdout.
     #[track_caller]
     pub fn assert_error(&self, line: &str) {

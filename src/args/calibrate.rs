@@ -14,13 +14,17 @@ EXAMPLES
     all_reduce_perf -b 1K -e 1G -f 4 -g 8 > node.log
     dynamiccl calibrate --log node.log --cluster dgx_h100 --out mine.toml
     dynamiccl calibrate --log pair.log --cluster ./mine.toml --out mine.toml
+    dynamiccl calibrate --sweep loopback_2ranks.csv --cluster h200_shared --out mine.toml
     dynamiccl simulate --cluster ./mine.toml --nodes 1 --collective allreduce --bytes 1M
 
 ", exit_codes!()))]
 pub struct CalibrateArgs {
     /// Output of nccl-tests, as text or as JSON (-J); may be repeated for logs of one communicator
-    #[arg(long, value_name = "FILE", required = true)]
+    #[arg(long, value_name = "FILE", required_unless_present = "sweep", conflicts_with = "sweep")]
     pub log: Vec<PathBuf>,
+    /// File of `live sweep`, or a folder of them, of any ranks and links; may be repeated
+    #[arg(long, value_name = "FILE|DIR", conflicts_with_all = ["graph", "ranks_per_node", "collective"])]
+    pub sweep: Vec<PathBuf>,
     /// Where to start from.
     #[command(flatten)]
     pub machine: MachineArgs,

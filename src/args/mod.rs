@@ -20,6 +20,7 @@ mod decide;
 mod eval;
 mod export;
 mod inspect;
+mod live;
 mod plugin;
 mod rails;
 mod shared;
@@ -41,6 +42,7 @@ pub use decide::DecideArgs;
 pub use eval::{EvalArgs, Proof};
 pub use export::{ExportArgs, ExportFormat};
 pub use inspect::InspectArgs;
+pub use live::{JobArgs, LiveArgs, LiveCommand, LiveEvalArgs, LiveRival, SweepArgs};
 pub use plugin::{DoctorArgs, InstallArgs, LibraryArgs, PluginArgs, PluginCommand, ProbeArgs};
 pub use rails::RailsArgs;
 pub use shared::MachineArgs;
@@ -145,6 +147,8 @@ pub enum Command {
     Plugin(PluginArgs),
     /// Photonic rails: what changing circuits costs a job, and what the network behind it costs
     Rails(RailsArgs),
+    /// The same on real NCCL: time every setting on real ranks
+    Live(LiveArgs),
     /// Time the program itself: simulator steps and decisions per second
     #[command(after_long_help = exit_codes!())]
     Bench,

@@ -8,6 +8,7 @@ mod decide;
 mod eval;
 mod export;
 mod inspect;
+mod live;
 mod machine;
 mod plugin;
 mod policy_file;
@@ -43,6 +44,7 @@ pub fn run(args: &Args) -> Result<Ending> {
         Command::Wan(args) => wan::run(args, &session),
         Command::Plugin(args) => plugin::run(args, &session),
         Command::Rails(args) => rails::run(args, &session),
+        Command::Live(args) => live::run(args, &session),
         Command::Bench => bench::run(&session),
     }
 }

@@ -7,7 +7,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::ids::Pair;
-use crate::words::word_enum;
+use crate::words::{UnknownWord, look_up, word_enum};
 
 word_enum! {
     /// Who carries the call. The last two leave NCCL's table alone and are reported.
@@ -100,6 +100,14 @@ impl ChunkChoice {
     }
 }
 
+impl std::str::FromStr for ChunkChoice {
+    type Err = UnknownWord;
+
+    fn from_str(s: &str) -> Result<Self, UnknownWord> {
+        look_up("chunk size", s, &ChunkChoice::ALL.map(|choice| (choice.name(), choice)))
+    }
+}
+
 /// Threads per block. No plugin API sets it per call: it is decided once per process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(transparent)]
@@ -168,7 +176,7 @@ impl fmt::Display for Knobs {
             write!(f, " {channels}ch")?;
         }
         if self.chunk != ChunkChoice::Own {
-            write!(f, " {:?}", self.chunk)?;
+            write!(f, " {} chunk", self.chunk.name())?;
         }
         if let Some(threads) = self.threads.requested() {
             write!(f, " {threads}thr")?;
@@ -187,6 +195,10 @@ mod tests {
         assert_eq!(Knobs::OWN.channels.requested(), None);
         assert_eq!(ChunkChoice::Own.apply(512), 512);
         assert_eq!(Knobs::OWN.to_string(), "own");
+        let channels = ChannelChoice::of(4).unwrap();
+        let knobs = Knobs { channels, chunk: ChunkChoice::Half, ..Knobs::OWN };
+        assert_eq!(knobs.to_string(), "own 4ch half chunk");
+        assert!(ChunkChoice::ALL.iter().all(|choice| choice.name().parse() == Ok(*choice)));
     }
 
     #[test]

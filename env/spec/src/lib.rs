@@ -13,6 +13,7 @@ pub mod gates;
 pub mod ids;
 pub mod knobs;
 pub mod math;
+pub mod order;
 pub mod overrides;
 pub mod table;
 pub mod tiers;
@@ -28,6 +29,7 @@ pub use context::{
 pub use gates::{Gate, GateCounts, GateSet, Gated, Gates};
 pub use ids::{Algorithm, Collective, Pair, Protocol};
 pub use knobs::{ChannelChoice, ChunkChoice, Knobs, Path, ThreadChoice};
+pub use order::Order;
 pub use overrides::Overrides;
 pub use table::{CostTable, PairMask};
 pub use tuner::{Decision, Fallback, Measure, Measured, Query, Reason, Tuner};

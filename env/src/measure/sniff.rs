@@ -8,8 +8,8 @@ use dynamiccl_spec::Collective;
 
 use super::error::{Fault, MeasureError};
 use super::sheet::Sheet;
-use super::sweep::{self, Setting};
-use super::{Log, Row, nccl_tests_json, nccl_tests_text, tables};
+use super::sweep;
+use super::{Log, nccl_tests_json, nccl_tests_text, tables};
 
 /// Reads a log of any kind.
 pub fn read_log(file: &Path) -> Result<Log, MeasureError> {
@@ -67,10 +67,11 @@ fn read_csv(mut sheet: Sheet, file: &Path) -> Result<Log, MeasureError> {
     }
     let mut log = Log::default();
     let mut source: Option<String> = None;
-    let mut left_out = 0;
+    let (mut left_out, mut other_chunks) = (0, 0);
     while sheet.advance()? {
         let this = if is_sweep {
-            format!("{} ranks, {}", sheet.text("ranks"), sheet.text("link"))
+            let [ranks, link, threads] = ["ranks", "link", "nthreads"].map(|column| sheet.text(column));
+            format!("{ranks} ranks, {link} {threads}").trim_end().to_owned()
         } else {
             sheet.text("table_id").to_owned()
         };
@@ -81,7 +82,10 @@ fn read_csv(mut sheet: Sheet, file: &Path) -> Result<Log, MeasureError> {
         source = Some(this);
         if is_sweep {
             log.ranks = Some(sheet.whole("ranks")?);
-            log.rows.push(row_of_sweep(&sweep::row_of(&sheet)?));
+            match sweep::row_of(&sheet)?.plain() {
+                Some(row) => log.rows.push(row),
+                None => other_chunks += 1,
+            }
         } else {
             match tables::row_of(&sheet, None)? {
                 Some(row) => log.rows.push(row),
@@ -92,22 +96,10 @@ fn read_csv(mut sheet: Sheet, file: &Path) -> Result<Log, MeasureError> {
     if left_out > 0 {
         log.warnings.push(format!("{left_out} rows without a time left out"));
     }
-    if log.rows.is_empty() { Err(sheet.no_rows()) } else { Ok(log) }
-}
-
-fn row_of_sweep(row: &sweep::SweepRow) -> Row {
-    let (pair, channels) = match row.setting {
-        Setting::Default => ((None, None), None),
-        Setting::Knobs { pair, channels } => ((Some(pair.algorithm), Some(pair.protocol)), channels),
-    };
-    Row {
-        collective: row.collective,
-        bytes: row.bytes,
-        time_us: row.median_us,
-        pair,
-        channels,
-        in_place: None,
+    if other_chunks > 0 {
+        log.warnings.push(format!("{other_chunks} rows with chunk sizes other than NCCL's own left out"));
     }
+    if log.rows.is_empty() { Err(sheet.no_rows()) } else { Ok(log) }
 }
 
 #[cfg(test)]

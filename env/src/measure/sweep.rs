@@ -1,13 +1,16 @@
 //! Sweeps over every knob: CSV files with one line per (collective, size, knobs).
 //!
+//! Threads per block, chunk sizes and compute beside the calls have columns where they were varied.
+//!
 //! Any number of ranks and any link rate may occur: a reader that knew the ones measured so far
 //! would be of no use for the next.
 
 use std::path::{Path, PathBuf};
 
 use dynamiccl_spec::units::BadQuantity;
-use dynamiccl_spec::{Algorithm, Collective, GBps, Pair, Protocol};
+use dynamiccl_spec::{Algorithm, ChunkChoice, Collective, GBps, Pair, Protocol};
 
+use super::Row;
 use super::error::{Fault, MeasureError};
 use super::sheet::Sheet;
 
@@ -22,13 +25,19 @@ pub enum Link {
     Loopback,
     /// A link of this rate, per rank and direction.
     Rate(GBps),
+    /// Whatever the machine has.
+    Machine,
 }
 
 impl std::str::FromStr for Link {
     type Err = BadQuantity;
 
     fn from_str(s: &str) -> Result<Self, BadQuantity> {
-        if s.eq_ignore_ascii_case("loopback") { Ok(Link::Loopback) } else { s.parse().map(Link::Rate) }
+        match s.to_ascii_lowercase().as_str() {
+            "loopback" => Ok(Link::Loopback),
+            "none" => Ok(Link::Machine),
+            _ => s.parse().map(Link::Rate),
+        }
     }
 }
 
@@ -55,6 +64,8 @@ pub struct SweepRow {
     pub bytes: u64,
     /// What was asked for.
     pub setting: Setting,
+    /// The chunk size that was asked for; NCCL's own where the file has no such column.
+    pub chunk: ChunkChoice,
     /// Median over the repeats, in µs.
     pub median_us: f64,
     /// Smallest of the repeats, in µs.
@@ -63,9 +74,29 @@ pub struct SweepRow {
     pub max_us: f64,
     /// NCCL's own prediction for this pair, in µs.
     pub nccl_model_us: Option<f64>,
+    /// How many times as long compute took beside the calls as alone, where it ran.
+    pub slowdown: Option<f64>,
 }
 
-/// The lines of one file with the same ranks and link.
+impl SweepRow {
+    /// The line as any other measurement; nothing where it asked for a chunk size, of which others know nothing.
+    pub fn plain(&self) -> Option<Row> {
+        let (pair, channels) = match self.setting {
+            Setting::Default => ((None, None), None),
+            Setting::Knobs { pair, channels } => ((Some(pair.algorithm), Some(pair.protocol)), channels),
+        };
+        (self.chunk == ChunkChoice::Own).then_some(Row {
+            collective: self.collective,
+            bytes: self.bytes,
+            time_us: self.median_us,
+            pair,
+            channels,
+            in_place: None,
+        })
+    }
+}
+
+/// The lines of one file with the same ranks, link and threads.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sweep {
     /// The file.
@@ -74,6 +105,8 @@ pub struct Sweep {
     pub ranks: u32,
     /// What connects them.
     pub link: Link,
+    /// Threads per block; nothing is NCCL's own.
+    pub threads: Option<u32>,
     /// The lines, in the order of the file.
     pub rows: Vec<SweepRow>,
 }
@@ -107,10 +140,12 @@ fn read_file(file: &Path) -> Result<Vec<Sweep>, MeasureError> {
     while sheet.advance()? {
         let ranks: u32 = sheet.whole("ranks")?;
         let link: Link = sheet.word("link")?;
+        let remedy = "a whole number, or nothing for NCCL's own, is expected";
+        let threads: Option<u32> = sheet.optional("nthreads", remedy)?.filter(|&threads| threads > 0);
         let row = row_of(&sheet)?;
-        match sweeps.iter_mut().find(|s| s.ranks == ranks && s.link == link) {
+        match sweeps.iter_mut().find(|s| s.ranks == ranks && s.link == link && s.threads == threads) {
             Some(sweep) => sweep.rows.push(row),
-            None => sweeps.push(Sweep { file: file.to_owned(), ranks, link, rows: vec![row] }),
+            None => sweeps.push(Sweep { file: file.to_owned(), ranks, link, threads, rows: vec![row] }),
         }
     }
     if sweeps.is_empty() { Err(sheet.no_rows()) } else { Ok(sweeps) }
@@ -129,11 +164,20 @@ pub(super) fn row_of(sheet: &Sheet) -> Result<SweepRow, MeasureError> {
         collective: sheet.word("collective")?,
         bytes: sheet.whole("size_bytes")?,
         setting: setting_of(sheet)?,
+        chunk: if sheet.text("chunk").is_empty() { ChunkChoice::Own } else { sheet.word("chunk")? },
         median_us,
         min_us,
         max_us,
         nccl_model_us: model.filter(|time| time.is_finite() && *time > 0.0),
+        slowdown: slowdown_of(sheet)?,
     })
+}
+
+fn slowdown_of(sheet: &Sheet) -> Result<Option<f64>, MeasureError> {
+    if sheet.text("beside_us").is_empty() {
+        return Ok(None);
+    }
+    Ok(Some(sheet.positive("beside_us")? / sheet.positive("alone_us")?))
 }
 
 fn setting_of(sheet: &Sheet) -> Result<Setting, MeasureError> {

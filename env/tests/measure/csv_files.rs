@@ -3,7 +3,7 @@
 use dynamiccl_env::measure::sweep::{self, Link, Setting};
 use dynamiccl_env::measure::tables::{self, Health};
 use dynamiccl_env::measure::{MeasureError, read_log};
-use dynamiccl_spec::{Algorithm, Collective, GBps, Pair, Protocol};
+use dynamiccl_spec::{Algorithm, ChunkChoice, Collective, GBps, Pair, Protocol};
 
 use crate::folder;
 
@@ -105,6 +105,35 @@ fn one_file_may_hold_several_communicators() {
     assert_eq!(sweeps.iter().map(|s| (s.ranks, s.rows.len())).collect::<Vec<_>>(), [(3, 2), (8, 1)]);
     let error = read_log(&dir.path().join("all.csv")).expect_err("two communicators").to_string();
     assert!(error.contains("all.csv:4: mixes several runs"), "{error}");
+}
+
+/// Columns that only those have who asked for them.
+const MORE: &str = "ranks,link,collective,size_bytes,algo,proto,nchannels,median_us,min_us,max_us,nccl_model_us,nthreads,chunk,beside_us,alone_us\n\
+    2,none,allreduce,1024,default,default,,70.3,70.2,82.9,,128,,150.0,100.0\n\
+    2,none,allreduce,1024,tree,LL,1,70.7,69.7,83.2,36.0,128,half,110.0,100.0\n\
+    2,none,allreduce,1024,tree,LL,1,60.7,59.7,63.2,36.0,256,own,,\n\
+    2,none,allreduce,1024,tree,LL,1,80.7,79.7,83.2,36.0,,,,\n";
+
+#[test]
+fn threads_chunks_and_compute_have_columns_where_they_were_varied() {
+    let dir = folder(&[("s.csv", MORE)]);
+    let sweeps = sweep::read(dir.path()).unwrap_or_else(|e| panic!("{e}"));
+    let seen: Vec<_> = sweeps.iter().map(|s| (s.threads, s.rows.len(), s.link)).collect();
+    assert_eq!(
+        seen,
+        [(Some(128), 2, Link::Machine), (Some(256), 1, Link::Machine), (None, 1, Link::Machine)]
+    );
+    let chunks: Vec<_> = sweeps.iter().flat_map(|s| &s.rows).map(|row| (row.chunk, row.slowdown)).collect();
+    let own = ChunkChoice::Own;
+    assert_eq!(chunks, [(own, Some(1.5)), (ChunkChoice::Half, Some(1.1)), (own, None), (own, None)]);
+    assert_eq!(sweeps[0].rows[1].plain(), None, "others would take it for NCCL's own chunk size");
+    let error =
+        sweep::read(folder(&[("s.csv", &MORE.replace("half", "hlaf"))]).path()).expect_err("no such size");
+    assert!(error.to_string().contains("did you mean \"half\""), "{error}");
+    let one = MORE.lines().take(3).map(|line| format!("{line}\n")).collect::<String>();
+    let dir = folder(&[("s.csv", &one)]);
+    let log = read_log(&dir.path().join("s.csv")).expect("a log");
+    assert_eq!((log.rows.len(), log.warnings.len()), (1, 1));
 }
 
 #[test]

@@ -6,6 +6,7 @@
 
 mod answers;
 mod calls;
+mod driver;
 mod env;
 mod library;
 mod logger;
@@ -13,6 +14,7 @@ mod nccl;
 mod tuner;
 
 pub use answers::{Answers, ask};
+pub use driver::{Driver, Seen};
 pub use env::Handed;
 pub use library::{OpenError, Plugin};
 pub use nccl::{NcclVersion, VersionError};

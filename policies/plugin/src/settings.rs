@@ -12,7 +12,7 @@ use dynamiccl_spec::words::{UnknownWord, look_up};
 pub const POLICY: &str = "DYNAMICCL_POLICY";
 /// The deployment file.
 pub const CONTEXT: &str = "DYNAMICCL_CONTEXT";
-/// act, observe or off.
+/// act, observe, off or driven.
 pub const MODE: &str = "DYNAMICCL_MODE";
 /// 1: only algorithms that add in the same order at every call.
 pub const DETERMINISTIC: &str = "DYNAMICCL_DETERMINISTIC";
@@ -31,11 +31,13 @@ pub enum Mode {
     Observe,
     /// None is made.
     Off,
+    /// A program that measures says what is done.
+    Driven,
 }
 
 impl Mode {
-    const WORDS: [(&'static str, Mode); 3] =
-        [("act", Mode::Act), ("observe", Mode::Observe), ("off", Mode::Off)];
+    const WORDS: [(&'static str, Mode); 4] =
+        [("act", Mode::Act), ("observe", Mode::Observe), ("off", Mode::Off), ("driven", Mode::Driven)];
 
     /// Its word.
     pub fn name(self) -> &'static str {
@@ -43,6 +45,7 @@ impl Mode {
             Mode::Act => "act",
             Mode::Observe => "observe",
             Mode::Off => "off",
+            Mode::Driven => "driven",
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use anyhow::{Result, ensure};
-use dynamiccl_env::calibrate::{FEWEST_SAMPLES, Sample, calibrate, fabric, sample};
+use dynamiccl_env::calibrate::{FEWEST_SAMPLES, Group, Sample, calibrate_all, sample};
 use dynamiccl_env::cluster::Cluster;
 use dynamiccl_env::measure::Row;
 use dynamiccl_env::model::Constants;
@@ -49,26 +49,25 @@ pub struct ByCollective {
 }
 
 impl Fit {
-    /// Fits the cluster's factors to the rows of one communicator.
-    pub fn new(
-        cluster: &Cluster,
-        communicator: &Communicator,
-        rows: &[Row],
-        constants: &Constants,
-    ) -> Result<Self> {
-        let (samples, left_out) = samples(communicator, rows);
+    /// Fits the cluster's factors to what was measured.
+    pub fn new(cluster: &Cluster, measured: Samples, constants: &Constants) -> Result<Self> {
+        let Samples { groups, left_out } = measured;
+        let count: usize = groups.iter().map(|group| group.samples.len()).sum();
         ensure!(
-            samples.len() >= FEWEST_SAMPLES,
+            count >= FEWEST_SAMPLES,
             "{}, a fit needs at least {FEWEST_SAMPLES}{}",
-            counted(samples.len() as u32, "usable row"),
+            counted(count as u32, "usable row"),
             left_out.keys().next().map_or(String::new(), |why| format!("; left out: {why}"))
         );
         let mut fitted = cluster.clone();
-        fitted.calibration = calibrate(cluster, communicator, &samples, constants);
+        fitted.calibration = calibrate_all(cluster.calibration, &groups, constants);
         let logs = [cluster, &fitted].map(|cluster| {
-            let fabric = fabric(cluster, communicator, constants);
-            let log = |s: &Sample| (s.call.collective, (fabric.time(&s.call) / s.measured_us).ln().abs());
-            samples.iter().map(log).collect::<Vec<_>>()
+            let of = |group: &Group| {
+                let errors = group.errors(cluster.calibration, constants);
+                let collectives = group.samples.iter().map(|sample| sample.call.collective);
+                collectives.zip(errors).map(|(collective, log)| (collective, log.abs())).collect::<Vec<_>>()
+            };
+            groups.iter().flat_map(of).collect::<Vec<_>>()
         });
         let collectives = Collective::TUNED.into_iter().filter_map(|collective| {
             Some(ByCollective { collective, errors: errors(&logs, |c| c == collective)? })
@@ -76,6 +75,23 @@ impl Fit {
         let collectives = collectives.collect();
         let overall = errors(&logs, |_| true).expect("there are samples");
         Ok(Fit { cluster: fitted, overall, collectives, left_out })
+    }
+}
+
+/// What was measured, as NCCL ran it.
+#[derive(Debug)]
+pub struct Samples {
+    /// By communicator.
+    pub groups: Vec<Group>,
+    /// Rows that say nothing, by reason.
+    pub left_out: BTreeMap<String, usize>,
+}
+
+impl Samples {
+    /// The rows of one communicator.
+    pub fn of_rows(cluster: &Cluster, communicator: Communicator, rows: &[Row]) -> Self {
+        let (samples, left_out) = samples(&communicator, rows);
+        Samples { groups: vec![Group { cluster: cluster.clone(), communicator, samples }], left_out }
     }
 }
 

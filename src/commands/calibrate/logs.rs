@@ -107,7 +107,7 @@ fn shape(args: &CalibrateArgs, cluster: &Cluster, file: &Path, log: &Log) -> Res
 }
 
 /// The release line that comes nearest to what a log states.
-fn release(stated: Option<&str>, notes: &mut Vec<String>) -> Version {
+pub fn release(stated: Option<&str>, notes: &mut Vec<String>) -> Version {
     let Some(stated) = stated else { return Version::default() };
     if let Ok(version) = stated.parse() {
         return version;

@@ -1,14 +1,15 @@
-//! `calibrate`: a cluster file fitted to what nccl-tests measured on the machine.
+//! `calibrate`: a cluster file fitted to what nccl-tests or `live sweep` measured on the machine.
 
 mod fit;
 mod logs;
 mod report;
+mod sweeps;
 
 use std::io::Write;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result, ensure};
-use dynamiccl_env::cluster::CommOptions;
+use dynamiccl_env::cluster::{Cluster, CommOptions};
 use dynamiccl_env::model::ConstantsFile;
 
 use super::machine::{self, name};
@@ -16,9 +17,10 @@ use crate::args::CalibrateArgs;
 use crate::atomic::OutFile;
 use crate::exit::Ending;
 use crate::session::Session;
-use fit::Fit;
+use fit::{Fit, Samples};
 use logs::Measured;
-use report::Report;
+use report::{Report, Source};
+use sweeps::Swept;
 
 /// Makes the plan and carries it out.
 pub fn run(args: &CalibrateArgs, session: &Session) -> Result<Ending> {
@@ -30,17 +32,10 @@ pub fn run(args: &CalibrateArgs, session: &Session) -> Result<Ending> {
     let mut cluster = machine::load(&args.machine)?;
     let constants = ConstantsFile::load(&args.constants.constants)?.nominal();
     let mut out = OutFile::create(&args.out)?;
-    let measured = Measured::read(args, &cluster)?;
-    machine::replace_graphs(&mut cluster, measured.nodes, args.graphs.graph.as_deref())?;
-    let options = CommOptions {
-        ranks_per_node: Some(measured.local),
-        version: measured.version,
-        ..CommOptions::default()
-    };
-    let communicator = cluster.communicator(measured.nodes, &options)?;
-    let fit =
-        Fit::new(&cluster, &communicator, &measured.rows, &constants).with_context(|| names(&args.log))?;
-    let report = Report::new(args, &cluster, &measured, &fit);
+    let (samples, source) = measure(args, &mut cluster)?;
+    let files = if args.log.is_empty() { &args.sweep } else { &args.log };
+    let fit = Fit::new(&cluster, samples, &constants).with_context(|| names(files))?;
+    let report = Report::new(args, &cluster, source, &fit);
     let text = format!("# {}\n{}", report.provenance(), fit.cluster.to_toml()?);
     out.write_all(text.as_bytes()).with_context(|| format!("cannot write {out_path}"))?;
     out.commit()?;
@@ -48,7 +43,25 @@ pub fn run(args: &CalibrateArgs, session: &Session) -> Result<Ending> {
     Ok(Ending::Done)
 }
 
-/// The logs on one line.
+/// What the logs or the sweeps measured, and where.
+fn measure(args: &CalibrateArgs, cluster: &mut Cluster) -> Result<(Samples, Source)> {
+    if args.log.is_empty() {
+        let swept = Swept::read(args, cluster)?;
+        return Ok((swept.samples, swept.source));
+    }
+    let measured = Measured::read(args, cluster)?;
+    machine::replace_graphs(cluster, measured.nodes, args.graphs.graph.as_deref())?;
+    let options = CommOptions {
+        ranks_per_node: Some(measured.local),
+        version: measured.version,
+        ..CommOptions::default()
+    };
+    let communicator = cluster.communicator(measured.nodes, &options)?;
+    let samples = Samples::of_rows(cluster, communicator, &measured.rows);
+    Ok((samples, measured.into()))
+}
+
+/// Files on one line.
 fn names(logs: &[PathBuf]) -> String {
     logs.iter().map(|log| name(log)).collect::<Vec<_>>().join(", ")
 }

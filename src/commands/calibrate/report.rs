@@ -18,9 +18,16 @@ use crate::words::counted;
 #[derive(Debug, Serialize)]
 pub struct Report {
     cluster: String,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     logs: Vec<String>,
-    nodes: u32,
-    ranks: u32,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    sweeps: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    nodes: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ranks: Option<u32>,
+    #[serde(skip)]
+    place: String,
     nccl_version: Version,
     constants: String,
     /// `rows`, `before` and `after` over everything that was used.
@@ -34,6 +41,28 @@ pub struct Report {
     out: String,
 }
 
+/// Where the measurements come from.
+#[derive(Debug)]
+pub struct Source {
+    /// Nodes and ranks where all measurements have the same.
+    pub shape: Option<(u32, u32)>,
+    /// The same in words.
+    pub place: String,
+    /// The release whose decision explains what ran.
+    pub version: Version,
+    /// What was noticed on the way.
+    pub notes: Vec<String>,
+}
+
+impl From<Measured> for Source {
+    fn from(measured: Measured) -> Self {
+        let Measured { nodes, local, version, notes, .. } = measured;
+        let ranks = nodes * local;
+        let place = format!("{}, {}", counted(nodes, "node"), counted(ranks, "rank"));
+        Source { shape: Some((nodes, ranks)), place, version, notes }
+    }
+}
+
 #[derive(Debug, Serialize)]
 struct LeftOut {
     why: String,
@@ -42,33 +71,32 @@ struct LeftOut {
 
 impl Report {
     /// The report of a fit.
-    pub fn new(args: &CalibrateArgs, cluster: &Cluster, measured: &Measured, fit: &Fit) -> Self {
+    pub fn new(args: &CalibrateArgs, cluster: &Cluster, source: Source, fit: &Fit) -> Self {
         let why = |(why, &rows): (&String, &usize)| LeftOut { why: why.clone(), rows };
         Report {
             cluster: cluster.name.clone(),
             logs: args.log.iter().map(|log| name(log)).collect(),
-            nodes: measured.nodes,
-            ranks: measured.nodes * measured.local,
-            nccl_version: measured.version,
+            sweeps: args.sweep.iter().map(|sweep| name(sweep)).collect(),
+            nodes: source.shape.map(|(nodes, _)| nodes),
+            ranks: source.shape.map(|(_, ranks)| ranks),
+            place: source.place,
+            nccl_version: source.version,
             constants: args.constants.constants.clone(),
             overall: fit.overall,
             left_out: fit.left_out.values().sum(),
             left_out_why: fit.left_out.iter().map(why).collect(),
             collectives: fit.collectives.clone(),
             calibration: fit.cluster.calibration,
-            notes: measured.notes.clone(),
+            notes: source.notes,
             out: name(&args.out),
         }
     }
 
     /// Where the factors come from, on one line.
     pub fn provenance(&self) -> String {
-        let Report { cluster, nccl_version, constants, .. } = self;
-        let (nodes, ranks) = (counted(self.nodes, "node"), counted(self.ranks, "rank"));
-        let logs = self.logs.join(", ");
-        format!(
-            "{cluster} fitted to {logs} ({nodes}, {ranks}, NCCL {nccl_version}) with constants {constants}"
-        )
+        let Report { cluster, nccl_version, constants, place, .. } = self;
+        let files = [&self.logs[..], &self.sweeps].concat().join(", ");
+        format!("{cluster} fitted to {files} ({place}, NCCL {nccl_version}) with constants {constants}")
     }
 
     fn factors(&self) -> [(&'static str, f64); 6] {

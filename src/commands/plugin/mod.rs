@@ -3,7 +3,7 @@
 mod doctor;
 mod exports;
 mod install;
-mod library;
+pub mod library;
 mod path;
 mod probe;
 

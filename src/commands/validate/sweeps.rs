@@ -137,7 +137,11 @@ impl Figures {
 
 /// A link as sweeps write it: `loopback`, `25gbit`, `500mbit`.
 fn link_word(link: Link) -> String {
-    let Link::Rate(GBps(rate)) = link else { return "loopback".to_owned() };
+    let GBps(rate) = match link {
+        Link::Loopback => return "loopback".to_owned(),
+        Link::Machine => return "none".to_owned(),
+        Link::Rate(rate) => rate,
+    };
     let gbit = rate * 8.0;
     // What a person wrote has few digits; the sixth hides what the division left behind.
     let (value, unit) = if gbit >= 1.0 { (gbit, "gbit") } else { (gbit * 1e3, "mbit") };
@@ -151,9 +155,18 @@ mod tests {
 
     #[test]
     fn links_are_written_as_they_were_read() {
-        for word in
-            ["loopback", "25gbit", "5gbit", "2.5gbit", "1gbit", "100gbit", "500mbit", "300mbit", "0.064mbit"]
-        {
+        for word in [
+            "loopback",
+            "none",
+            "25gbit",
+            "5gbit",
+            "2.5gbit",
+            "1gbit",
+            "100gbit",
+            "500mbit",
+            "300mbit",
+            "0.064mbit",
+        ] {
             assert_eq!(link_word(word.parse().unwrap()), word);
         }
         assert_eq!(link_word(Link::Rate(GBps(3.125))), "25gbit");

@@ -5,6 +5,7 @@
 //! every offset. Only [`entry`] looks behind a pointer. Nothing here decides.
 
 pub mod constants;
+pub mod driver;
 pub mod entry;
 pub mod guard;
 pub mod shared;

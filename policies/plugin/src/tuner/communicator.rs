@@ -4,12 +4,14 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 
 use dynamiccl_policies::shared_memo::SharedMemo;
 use dynamiccl_spec::features::{CallContext, Encoder, PastCall};
-use dynamiccl_spec::{Bytes, Decision, Gated, Gates, Head, Overrides, Query};
+use dynamiccl_spec::{Bytes, Decision, Gated, Gates, Head, Knobs, Order, Overrides, Query};
 
 use super::answer::Answer;
 use super::call::{Call, KEY};
 use super::chunk::Chunks;
 use super::decider::Decider;
+use super::driven;
+use super::opening::CHUNKS_SINCE;
 use crate::float_mode::in_default_mode;
 use crate::logger::Logger;
 use crate::settings::Mode;
@@ -44,6 +46,8 @@ pub(super) struct Hot {
     pure: bool,
     /// Whether the interface asks for chunk sizes. Where it does not, a call writes nothing that others read.
     chunked: bool,
+    /// The version of the interface.
+    interface: u8,
     chunks: Chunks,
     memo: SharedMemo<KEY>,
 }
@@ -51,8 +55,9 @@ pub(super) struct Hot {
 const _: () = assert!(size_of::<Hot>() == 64);
 
 impl Hot {
-    pub(super) fn new(mode: Mode, pure: bool, chunked: bool) -> Self {
-        Hot { mode, pure, chunked, chunks: Chunks::default(), memo: SharedMemo::new(KEPT) }
+    pub(super) fn new(mode: Mode, pure: bool, interface: u32) -> Self {
+        let (chunked, interface) = (interface >= CHUNKS_SINCE, u8::try_from(interface).unwrap_or(u8::MAX));
+        Hot { mode, pure, chunked, interface, chunks: Chunks::default(), memo: SharedMemo::new(KEPT) }
     }
 }
 
@@ -60,14 +65,14 @@ impl Communicator {
     /// What is done to a call. One that was answered before costs a look; it neither allocates nor locks.
     #[inline]
     pub fn answer(&self, call: &Call) -> Answer {
-        let answer = if self.hot.pure { self.kept(call) } else { self.work_out(call) };
+        if self.hot.mode == Mode::Driven {
+            return self.driven(call);
+        }
+        let answer = self.decided(call);
         if self.hot.mode != Mode::Act {
             return Answer::OWN;
         }
-        if self.hot.chunked {
-            self.hot.chunks.note(call.collective, answer);
-        }
-        answer
+        self.handed(call, answer)
     }
 
     /// The chunk sizes of what was answered last.
@@ -80,6 +85,36 @@ impl Communicator {
         if !self.warned.swap(true, Relaxed) {
             self.logger.warn(text);
         }
+    }
+
+    #[inline]
+    fn decided(&self, call: &Call) -> Answer {
+        if self.hot.pure { self.kept(call) } else { self.work_out(call) }
+    }
+
+    #[inline]
+    fn handed(&self, call: &Call, answer: Answer) -> Answer {
+        if self.hot.chunked {
+            self.hot.chunks.note(call.collective, answer);
+        }
+        answer
+    }
+
+    /// What was ordered, as far as NCCL's table allows it.
+    #[cold]
+    #[inline(never)]
+    fn driven(&self, call: &Call) -> Answer {
+        let order = driven::order();
+        let answer = match order {
+            Order::Own => Answer::OWN,
+            Order::Policy => self.decided(call),
+            Order::Knobs { pair, channels, chunk } => {
+                let knobs = Knobs { chunk, ..Knobs::with_pair(pair, channels) };
+                Answer::new(&knobs, f32::NAN, &call.table, self.nodes)
+            }
+        };
+        driven::note(self.hot.interface.into(), order, call, answer);
+        self.handed(call, answer)
     }
 
     #[inline]
@@ -143,7 +178,7 @@ impl Communicator {
         let own = query.gated.own.map_or("nothing".to_owned(), |pair| pair.to_string());
         let done = match (self.hot.mode, answer.entry()) {
             (_, None) => "left to NCCL".to_owned(),
-            (Mode::Act, Some(_)) => answer.to_string(),
+            (Mode::Act | Mode::Driven, Some(_)) => answer.to_string(),
             (_, Some(_)) => format!("would be {answer}"),
         };
         let last = if number + 1 == LOGGED { "; later decisions are not logged" } else { "" };

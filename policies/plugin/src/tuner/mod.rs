@@ -8,6 +8,7 @@ pub mod call;
 pub mod chunk;
 pub mod communicator;
 pub mod decider;
+pub mod driven;
 pub mod opening;
 pub mod price;
 pub mod walk;

@@ -11,7 +11,7 @@ use crate::policy::{self, PolicyError};
 use crate::settings::{CONTEXT, Mode, Settings, SettingsError, Source, strict};
 
 /// The first version of the interface that asks for chunk sizes.
-const CHUNKS_SINCE: u32 = 6;
+pub(super) const CHUNKS_SINCE: u32 = 6;
 
 /// What NCCL says of a communicator when it begins.
 #[derive(Debug, Clone)]
@@ -106,7 +106,7 @@ impl Opening {
         let context = deployment.context(self.ranks, self.nodes);
         let decider = Decider::new(policy);
         Ok(Some(Communicator {
-            hot: Hot::new(settings.mode, decider.is_pure(), self.interface >= CHUNKS_SINCE),
+            hot: Hot::new(settings.mode, decider.is_pure(), self.interface),
             logger: self.logger,
             ranks: self.ranks,
             nodes: self.nodes,

@@ -13,6 +13,8 @@ fn every_variable_mode_and_limit_is_documented() {
         "`act`",
         "`observe`",
         "`off`",
+        "`driven`",
+        "dynamicclDriver_v1",
         "`walk`",
         "[[communicator]]",
         // Fact 12: no plugin can help it, so it must be said.

@@ -9,11 +9,11 @@ use serde::{Deserialize, Serialize};
 use super::super::library::{self, PREFIXES, as_nccl};
 use super::super::probe;
 use super::facts::{Facts, Finding, Hints, Level, UNKNOWN};
-use super::launcher::Place;
 use super::surroundings;
 use super::variables::{PLUGINS, Variables};
 use crate::args::DoctorArgs;
 use crate::commands::machine;
+use crate::launcher::Place;
 
 /// What is left to NCCL.
 const OWN: &str = "own";

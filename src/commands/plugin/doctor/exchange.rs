@@ -13,9 +13,9 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 
 use super::checkup::Checkup;
-use super::launcher::{Place, Rendezvous};
 use super::message::{self, Found, MARK, Outcome};
 use super::verdict::ranks_in_words;
+use crate::launcher::{Place, Rendezvous};
 
 /// Between two tries of a rank whose rank 0 is not there yet, and two looks of rank 0.
 const PAUSE: Duration = Duration::from_millis(20);

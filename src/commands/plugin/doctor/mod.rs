@@ -7,22 +7,22 @@
 mod checkup;
 mod exchange;
 mod facts;
-mod launcher;
 mod message;
 mod report;
 mod surroundings;
 mod variables;
 mod verdict;
 
+use std::num::NonZeroU32;
 use std::time::Duration;
 
 use anyhow::{Result, bail};
 
 use crate::args::DoctorArgs;
 use crate::exit::Ending;
+use crate::launcher::{Asked, Place, Rendezvous};
 use crate::session::Session;
 use checkup::Checkup;
-use launcher::{Place, Rendezvous};
 use message::Outcome;
 use report::Report;
 use verdict::Verdict;
@@ -30,13 +30,18 @@ use verdict::Verdict;
 /// Looks at this rank, and at the others with them.
 pub fn run(args: &DoctorArgs, session: &Session) -> Result<Ending> {
     let get = |name: &str| std::env::var(name).ok();
-    let place = Place::find(args, get)?;
+    let asked = Asked {
+        rank: args.rank,
+        ranks: args.ranks.map(NonZeroU32::get),
+        rendezvous: args.rendezvous.as_deref(),
+    };
+    let place = Place::find(asked, get)?;
     let timeout = Duration::from_secs(args.timeout);
     if place.ranks == 1 {
         let checkup = Checkup::of(args, &place);
         return conclude(place, vec![checkup], session);
     }
-    let rendezvous = Rendezvous::find(args, &place, get)?;
+    let rendezvous = Rendezvous::find(asked, &place, get)?;
     if place.rank > 0 {
         let checkup = Checkup::of(args, &place);
         session.output.detail(format_args!("rank {}: going to {rendezvous}", place.rank));

@@ -6,8 +6,8 @@ use serde::Serialize;
 
 use super::checkup::Checkup;
 use super::facts::{Facts, Hints, Level};
-use super::launcher::Place;
 use super::verdict::{Difference, Said, Verdict, ranks_in_words};
+use crate::launcher::Place;
 use crate::table::{Column, Table};
 use crate::words::counted;
 

@@ -1,35 +1,60 @@
-//! Which rank this is, and where the others meet, by the variables of the launchers.
+//! Which rank this is, and where the others meet, by the variables of the launchers. What ranks do then is up to the
+//! command.
 
 use std::fmt;
 
 use anyhow::{Context, Result, bail, ensure};
 
-use crate::args::DoctorArgs;
+/// What a command's words say about its ranks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Asked<'a> {
+    /// This rank.
+    pub rank: Option<u32>,
+    /// All ranks.
+    pub ranks: Option<u32>,
+    /// Where rank 0 is reached.
+    pub rendezvous: Option<&'a str>,
+}
 
-/// A launcher's name with its variables for the rank, all ranks, and the ranks of this node.
+/// A launcher's name with its variables for the rank, all ranks, the ranks of this node, and the rank among those.
 struct Launcher {
     name: &'static str,
     rank: &'static str,
     ranks: &'static [&'static str],
     local: &'static str,
+    within: &'static str,
 }
 
 /// Those that start others first: torchrun may run under srun, mpirun within an allocation.
 const LAUNCHERS: [Launcher; 4] = [
-    Launcher { name: "torchrun", rank: "RANK", ranks: &["WORLD_SIZE"], local: "LOCAL_WORLD_SIZE" },
+    Launcher {
+        name: "torchrun",
+        rank: "RANK",
+        ranks: &["WORLD_SIZE"],
+        local: "LOCAL_WORLD_SIZE",
+        within: "LOCAL_RANK",
+    },
     Launcher {
         name: "mpirun",
         rank: "OMPI_COMM_WORLD_RANK",
         ranks: &["OMPI_COMM_WORLD_SIZE"],
         local: "OMPI_COMM_WORLD_LOCAL_SIZE",
+        within: "OMPI_COMM_WORLD_LOCAL_RANK",
     },
     Launcher {
         name: "srun",
         rank: "SLURM_PROCID",
         ranks: &["SLURM_STEP_NUM_TASKS", "SLURM_NTASKS"],
         local: "SLURM_TASKS_PER_NODE",
+        within: "SLURM_LOCALID",
     },
-    Launcher { name: "mpiexec", rank: "PMI_RANK", ranks: &["PMI_SIZE"], local: "MPI_LOCALNRANKS" },
+    Launcher {
+        name: "mpiexec",
+        rank: "PMI_RANK",
+        ranks: &["PMI_SIZE"],
+        local: "MPI_LOCALNRANKS",
+        within: "MPI_LOCALRANKID",
+    },
 ];
 
 /// Where ranks meet if nobody says; torchrun's own port is its store's, so there it is the next.
@@ -45,20 +70,22 @@ pub struct Place {
     /// Who says so.
     pub launcher: Option<&'static str>,
     /// Whether all are known to be on this node.
-    here: bool,
+    pub here: bool,
+    /// Which of this node's ranks it is, where that is known.
+    pub within: Option<u32>,
 }
 
 impl Place {
     /// By the words, or by the variables of a launcher; alone without either.
-    pub fn find(args: &DoctorArgs, get: impl Fn(&str) -> Option<String>) -> Result<Self> {
-        if let Some(ranks) = args.ranks {
-            let (ranks, rank) = (ranks.get(), args.rank.unwrap_or(0));
+    pub fn find(asked: Asked<'_>, get: impl Fn(&str) -> Option<String>) -> Result<Self> {
+        if let Some(ranks) = asked.ranks {
+            let rank = asked.rank.unwrap_or(0);
             ensure!(
-                args.rank.is_some() || ranks == 1,
+                asked.rank.is_some() || ranks == 1,
                 "--ranks {ranks}: say with --rank which of them this is"
             );
             ensure!(rank < ranks, "--rank {rank}: ranks of {ranks} are 0 to {}", ranks - 1);
-            return Ok(Place { rank, ranks, launcher: None, here: false });
+            return Ok(Place { rank, ranks, launcher: None, here: false, within: None });
         }
         for launcher in &LAUNCHERS {
             let number = |name: &'static str| get(name).map(|value| (name, value));
@@ -66,21 +93,19 @@ impl Place {
             let Some(ranks) = launcher.ranks.iter().find_map(|name| number(name)) else { continue };
             let (rank, ranks) = (whole(rank)?, whole(ranks)?);
             if rank >= ranks {
-                bail!(
-                    "{}={rank} with {ranks} ranks: ranks begin at 0; mend it, or give --rank and --ranks",
-                    launcher.rank
-                );
+                bail!("{}={rank} with {ranks} ranks: ranks begin at 0; mend it, or unset it", launcher.rank);
             }
             let here = get(launcher.local).is_some_and(|local| local.trim() == ranks.to_string());
-            return Ok(Place { rank, ranks, launcher: Some(launcher.name), here });
+            let within = number(launcher.within).map(whole).transpose()?;
+            return Ok(Place { rank, ranks, launcher: Some(launcher.name), here, within });
         }
-        Ok(Place { rank: 0, ranks: 1, launcher: None, here: true })
+        Ok(Place { rank: 0, ranks: 1, launcher: None, here: true, within: None })
     }
 }
 
 fn whole((name, value): (&str, String)) -> Result<u32> {
     let read = value.trim().parse().ok();
-    read.with_context(|| format!("{name}={value}: not a whole number; mend it, or give --rank and --ranks"))
+    read.with_context(|| format!("{name}={value}: not a whole number; mend it, or unset it"))
 }
 
 /// Where rank 0 is reached.
@@ -100,9 +125,9 @@ impl fmt::Display for Rendezvous {
 
 impl Rendezvous {
     /// By the words, or by what the launcher says.
-    pub fn find(args: &DoctorArgs, place: &Place, get: impl Fn(&str) -> Option<String>) -> Result<Self> {
+    pub fn find(asked: Asked<'_>, place: &Place, get: impl Fn(&str) -> Option<String>) -> Result<Self> {
         let get = |name: &str| get(name).filter(|value| !value.trim().is_empty());
-        if let Some(word) = &args.rendezvous {
+        if let Some(word) = asked.rendezvous {
             return Rendezvous::parse(word)
                 .with_context(|| format!("--rendezvous {word}: write it like node1:{PORT}"));
         }
@@ -148,18 +173,20 @@ fn first(list: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use clap::Parser;
-
     use super::*;
-    use crate::args::{Args, Command, PluginCommand};
 
-    fn args(words: &str) -> DoctorArgs {
-        let words = format!("dynamiccl plugin doctor {words}");
-        let Command::Plugin(plugin) = Args::try_parse_from(words.split_whitespace()).unwrap().command else {
-            panic!("not the plugin");
-        };
-        let PluginCommand::Doctor(args) = plugin.command else { panic!("not the doctor") };
-        args
+    /// `--rank 1 --ranks 2 --rendezvous h:5`, as far as it is there.
+    fn asked(words: &str) -> Asked<'_> {
+        let mut asked = Asked::default();
+        let words: Vec<&str> = words.split_whitespace().collect();
+        for pair in words.chunks(2) {
+            match pair[0] {
+                "--rank" => asked.rank = pair[1].parse().ok(),
+                "--ranks" => asked.ranks = pair[1].parse().ok(),
+                _ => asked.rendezvous = Some(pair[1]),
+            }
+        }
+        asked
     }
 
     type Set<'a> = &'a [(&'a str, &'a str)];
@@ -169,8 +196,8 @@ mod tests {
     }
 
     fn meeting(words: &str, set: Set<'_>) -> Result<(u32, u32, String)> {
-        let place = Place::find(&args(words), get(set))?;
-        let rendezvous = Rendezvous::find(&args(words), &place, get(set))?;
+        let place = Place::find(asked(words), get(set))?;
+        let rendezvous = Rendezvous::find(asked(words), &place, get(set))?;
         Ok((place.rank, place.ranks, rendezvous.to_string()))
     }
 
@@ -184,6 +211,11 @@ mod tests {
             ("OMPI_COMM_WORLD_LOCAL_SIZE", "2"),
         ];
         assert_eq!(meeting("", &mpi).unwrap(), (1, 2, format!("127.0.0.1:{PORT}")));
+        let within = |set| Place::find(asked(""), get(set)).unwrap().within;
+        assert_eq!(
+            (within(&mpi), within(&[&mpi[..], &[("OMPI_COMM_WORLD_LOCAL_RANK", "1")]].concat())),
+            (None, Some(1))
+        );
         let slurm = [("SLURM_PROCID", "9"), ("SLURM_NTASKS", "16"), ("SLURM_JOB_NODELIST", "gpu[03-04]")];
         assert_eq!(meeting("", &slurm).unwrap(), (9, 16, format!("gpu03:{PORT}")));
         let one = [("SLURM_PROCID", "1"), ("SLURM_STEP_NUM_TASKS", "2"), ("SLURM_TASKS_PER_NODE", "2")];
@@ -192,9 +224,9 @@ mod tests {
         assert_eq!(meeting("--rendezvous [::1]:7", &pmi).unwrap(), (0, 4, "::1:7".to_owned()));
         let error = meeting("", &pmi).unwrap_err().to_string();
         assert!(error.contains("--rendezvous HOST:29477"), "{error}");
-        assert_eq!(Place::find(&args(""), get(&[])).unwrap().ranks, 1);
+        assert_eq!(Place::find(asked(""), get(&[])).unwrap().ranks, 1);
         // A batch script's own step has a rank and no ranks, or is told to look at itself.
-        assert_eq!(Place::find(&args("--ranks 1"), get(&slurm)).unwrap().ranks, 1);
+        assert_eq!(Place::find(asked("--ranks 1"), get(&slurm)).unwrap().ranks, 1);
         assert_eq!(meeting("--rank 2 --ranks 4 --rendezvous h:5", &torch).unwrap(), (2, 4, "h:5".to_owned()));
     }
 

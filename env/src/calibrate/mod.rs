@@ -4,6 +4,8 @@
 //! a hop and how fast a link really is, inside and between nodes, and what a channel moves. Whatever
 //! the measurements do not speak about stays as the model knows it.
 
+pub mod sweep;
+
 use dynamiccl_spec::Pair;
 
 use crate::cluster::{Calibration, Cluster};
@@ -40,6 +42,26 @@ pub fn sample(communicator: &Communicator, row: &Row) -> Option<Sample> {
     Some(Sample { call, predicted_us: f64::from(predicted), measured_us: row.time_us })
 }
 
+/// What was measured on one communicator of a cluster.
+#[derive(Debug, Clone)]
+pub struct Group {
+    /// The cluster, as its ranks were linked then.
+    pub cluster: Cluster,
+    /// The communicator.
+    pub communicator: Communicator,
+    /// What was measured on it.
+    pub samples: Vec<Sample>,
+}
+
+impl Group {
+    /// Log of modelled over measured time of every sample, with other factors than the cluster has.
+    pub fn errors(&self, calibration: Calibration, constants: &Constants) -> Vec<f64> {
+        let cluster = Cluster { calibration, ..self.cluster.clone() };
+        let fabric = fabric(&cluster, &self.communicator, constants);
+        self.samples.iter().map(|s| (fabric.time(&s.call) / s.measured_us).ln()).collect()
+    }
+}
+
 /// The cluster's factors that bring the model closest to the samples of this communicator.
 pub fn calibrate(
     cluster: &Cluster,
@@ -47,15 +69,19 @@ pub fn calibrate(
     samples: &[Sample],
     constants: &Constants,
 ) -> Calibration {
+    let (cluster, communicator, samples) = (cluster.clone(), communicator.clone(), samples.to_vec());
+    calibrate_all(cluster.calibration, &[Group { cluster, communicator, samples }], constants)
+}
+
+/// The factors that bring the model closest to all groups; `base` are those of the cluster before.
+pub fn calibrate_all(base: Calibration, groups: &[Group], constants: &Constants) -> Calibration {
     let options = Options { outlier: 0.2, hold: 0.15, reach: 2.5, iterations: 40 };
-    let mut trial = cluster.clone();
     let start = [0.0; Calibration::LEN];
     let fitted = minimise(&start, options, |factors| {
-        trial.calibration = Calibration::from_logs(cluster.calibration, factors);
-        let fabric = fabric(&trial, communicator, constants);
-        samples.iter().map(|s| (fabric.time(&s.call) / s.measured_us).ln()).collect()
+        let trial = Calibration::from_logs(base, factors);
+        groups.iter().flat_map(|group| group.errors(trial, constants)).collect()
     });
-    Calibration::from_logs(cluster.calibration, &fitted)
+    Calibration::from_logs(base, &fitted)
 }
 
 /// The model of a cluster's communicator.

@@ -1,0 +1,159 @@
+//! The coordinator's side of the workers: asks all at once, collects their answers, and watches over them.
+//!
+//! Every wait is bounded: a worker that is gone, silent, stuck or wrong ends the run, and the message names its rank,
+//! what it did last and the end of its log. Dropping the crew leaves no process behind.
+
+mod fault;
+mod gather;
+mod log;
+mod member;
+
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::time::{Duration, Instant};
+
+pub use fault::{Fault, LiveError, What};
+pub use gather::{Door, gather};
+pub use log::tail as log_tail;
+pub use member::{Child, Event};
+
+use crate::message::{Answer, Reply, Request};
+use member::Member;
+
+/// How often interrupts and processes are looked at.
+const GLANCE: Duration = Duration::from_millis(50);
+/// How long others may still say what they know once one has failed: the first to complain is seldom the culprit.
+const INQUEST: Duration = Duration::from_millis(1500);
+
+/// How long things may take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// All workers are there.
+    pub gather: Duration,
+    /// A worker says nothing at all.
+    pub silence: Duration,
+    /// A worker finishes no step.
+    pub stall: Duration,
+    /// The same while libraries, GPU and communicator begin.
+    pub begin: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        let seconds = Duration::from_secs;
+        Limits { gather: seconds(60), silence: seconds(8), stall: seconds(20), begin: seconds(120) }
+    }
+}
+
+/// All workers of a run.
+pub struct Crew {
+    members: Vec<Member>,
+    events: Receiver<(usize, Event)>,
+    limits: Limits,
+    /// Whether somebody wants to stop.
+    stop: Box<dyn Fn() -> bool>,
+}
+
+impl Crew {
+    /// Ranks.
+    pub fn ranks(&self) -> u32 {
+        self.members.len() as u32
+    }
+
+    /// The process of a worker.
+    pub fn pid(&self, rank: usize) -> u32 {
+        self.members[rank].pid()
+    }
+
+    /// Asks all workers the same, and gives their answers by rank.
+    pub fn ask(&mut self, request: &Request) -> Result<Vec<Answer>, LiveError> {
+        let everybody: Vec<usize> = (0..self.members.len()).collect();
+        self.ask_some(&everybody, |_| request.clone())
+    }
+
+    /// Asks some workers, each something of its own.
+    pub fn ask_some(
+        &mut self,
+        ranks: &[usize],
+        request: impl Fn(usize) -> Request,
+    ) -> Result<Vec<Answer>, LiveError> {
+        let mut limit = self.limits.stall;
+        for &rank in ranks {
+            let request = request(rank);
+            if matches!(request, Request::Open(_) | Request::Name | Request::Join(_)) {
+                limit = self.limits.begin;
+            }
+            self.members[rank].ask(&request);
+        }
+        let answered = self.collect(ranks, limit);
+        match answered {
+            Ok(()) => Ok(ranks.iter().filter_map(|&rank| self.members[rank].take_answer()).collect()),
+            Err(()) => Err(self.inquire()),
+        }
+    }
+
+    /// Waits until these workers have answered; an error as soon as one cannot any more, or somebody wants to stop.
+    fn collect(&mut self, ranks: &[usize], limit: Duration) -> Result<(), ()> {
+        while ranks.iter().any(|&rank| !self.members[rank].has_answered()) {
+            if (self.stop)() {
+                return Err(());
+            }
+            self.listen(GLANCE);
+            let (silence, now) = (self.limits.silence, Instant::now());
+            self.members.iter_mut().for_each(|member| member.look(silence, limit, now));
+            if self.members.iter().any(Member::is_at_fault) {
+                return Err(());
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes what workers say for at most this long.
+    fn listen(&mut self, limit: Duration) {
+        match self.events.recv_timeout(limit) {
+            Ok((rank, event)) => self.members[rank].hear(event),
+            Err(RecvTimeoutError::Timeout) => {}
+            // Nobody is left to say anything; that they are gone has been heard.
+            Err(RecvTimeoutError::Disconnected) => std::thread::sleep(limit),
+        }
+    }
+
+    /// Finds out whose fault it is.
+    fn inquire(&mut self) -> LiveError {
+        if (self.stop)() {
+            return LiveError::Stopped;
+        }
+        let until = Instant::now() + INQUEST;
+        while Instant::now() < until && !self.members.iter().any(Member::is_dead) {
+            self.listen(GLANCE);
+            let (silence, now) = (self.limits.silence, Instant::now());
+            self.members.iter_mut().for_each(|member| member.look(silence, Duration::MAX, now));
+        }
+        let faults = self.members.iter_mut().filter_map(Member::fault);
+        let worst = faults.min_by_key(|fault| (fault.what.gravity(), fault.rank));
+        worst.map_or(LiveError::Stopped, LiveError::Fault)
+    }
+
+    /// Lets all workers end by themselves.
+    pub fn end(mut self) -> Result<(), LiveError> {
+        self.ask(&Request::End)?;
+        self.members.iter_mut().for_each(|member| member.wait(self.limits.silence));
+        Ok(())
+    }
+}
+
+impl Drop for Crew {
+    fn drop(&mut self) {
+        self.members.iter_mut().for_each(Member::kill);
+    }
+}
+
+impl std::fmt::Debug for Crew {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Crew").field("members", &self.members).finish_non_exhaustive()
+    }
+}
+
+/// What a worker said, and when that was heard.
+fn event_of(reply: Reply) -> Event {
+    Event::Said(Box::new(reply), Instant::now())
+}

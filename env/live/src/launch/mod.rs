@@ -1,0 +1,118 @@
+//! Workers, and what they need around them: a folder for their logs, MPS where they share a GPU, network namespaces
+//! where links are shaped. Whatever was started or made is gone when this is dropped, and a guard sees to it where
+//! this process ends before.
+//!
+//! Either all workers are started here, or a launcher has started one process per rank: then rank 0's is the
+//! coordinator, and each starts the worker of its own rank.
+
+mod among;
+mod guard;
+mod links;
+mod mps;
+mod program;
+mod secret;
+mod site;
+mod ward;
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::process::Command;
+
+pub use among::{Among, attend};
+pub use guard::watch;
+pub use links::{LinkTools, Links};
+pub use mps::Mps;
+pub use program::find;
+pub use secret::secret;
+pub use site::Site;
+pub use ward::Ward;
+
+use crate::crew::{Child, Crew, Door, Limits, LiveError, gather};
+
+/// How several ranks live on one GPU, or not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sharing {
+    /// Every rank has a GPU of its own.
+    Apart,
+    /// Ranks share GPUs, each as if it were a host of its own.
+    Shared,
+}
+
+/// What is to be started.
+#[derive(Debug, Clone)]
+pub struct Recipe {
+    /// The program that is a worker with these arguments.
+    pub program: PathBuf,
+    /// Its arguments.
+    pub arguments: Vec<OsString>,
+    /// The same program's arguments as a guard.
+    pub guard: Vec<OsString>,
+    /// Ranks.
+    pub ranks: u32,
+    /// GPUs that this process sees.
+    pub gpus: u32,
+    /// Where another launcher has started the ranks' processes: which of them this is.
+    pub among: Option<Among>,
+    /// How they live on GPUs.
+    pub sharing: Sharing,
+    /// The rate of every rank's link, as `tc` reads it; none for what the machine has.
+    pub link: Option<(String, LinkTools)>,
+    /// Variables of all workers.
+    pub variables: Vec<(String, String)>,
+    /// Where logs go; none for a folder that is gone afterwards.
+    pub logs: Option<PathBuf>,
+    /// How long things may take.
+    pub limits: Limits,
+}
+
+/// Workers that run, and what is around them.
+#[derive(Debug)]
+pub struct Live {
+    /// The workers. They go first.
+    pub crew: Crew,
+    /// What is around them.
+    pub site: Site,
+}
+
+impl Recipe {
+    fn command(&self, arguments: &[OsString]) -> Command {
+        let mut command = Command::new(&self.program);
+        command.args(arguments);
+        command
+    }
+}
+
+impl Live {
+    /// Starts workers, or that of this rank, and waits until all have come.
+    pub fn start(recipe: &Recipe, stop: Box<dyn Fn() -> bool>) -> Result<Self, LiveError> {
+        let site = Site::new(recipe)?;
+        let door = match &recipe.among {
+            Some(among) => among.door()?,
+            None => {
+                let secret = secret().map_err(|error| LiveError::File(format!("/dev/urandom: {error}")))?;
+                Door::open(&site.host(), 0, secret)?
+            }
+        };
+        let address = door.address().map_err(|why| LiveError::Meet { address: site.host(), why })?;
+        let address = recipe.among.as_ref().map_or(address.to_string(), Among::address);
+        let here = if recipe.among.is_some() { 0..1 } else { 0..recipe.ranks };
+        let mut children = Vec::new();
+        for rank in here {
+            match site.spawn(recipe, rank, &address, door.secret()) {
+                Ok(child) => children.push(Some(child)),
+                Err(why) => {
+                    children.into_iter().flatten().for_each(end);
+                    return Err(LiveError::Start { rank, why });
+                }
+            }
+        }
+        children.resize_with(recipe.ranks as usize, || None);
+        let crew = gather(&door, recipe.ranks, children, recipe.limits, stop)?;
+        Ok(Live { crew, site })
+    }
+}
+
+fn end(mut child: Child) {
+    let _ = child.process.kill();
+    let _ = child.process.wait();
+}

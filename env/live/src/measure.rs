@@ -1,0 +1,248 @@
+//! How times come about: every setting warmed up and its result compared, then rounds over all settings.
+//!
+//! Rounds follow each other without a pause and always in the same order, the first setting after the last: a rank may
+//! run ahead of others, so what a setting costs depends on what was called before it, and this must not change from
+//! round to round.
+
+use dynamiccl_spec::{ChunkChoice, Order};
+
+use crate::beside::Beside;
+use crate::cell::{CHUNKS_SINCE, Cell, Knobs};
+use crate::clock::Clock;
+use crate::crew::{Crew, LiveError};
+use crate::message::{Answer, Look, Request, Task, Timing, Warmed};
+use crate::spread::{Ratio, median};
+
+/// Timings that one request asks for: requests are to stay short lines, and interrupts to be answered soon.
+const BATCH: usize = 500;
+
+/// How much is done for one call.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Effort {
+    /// Rounds that are done at once.
+    pub least: u32,
+    /// Rounds in all, where it is unsure.
+    pub most: u32,
+    /// How sure the best is to be compared with NCCL's own: half the 95 % interval, relative.
+    pub bound: f64,
+}
+
+/// One setting of a call.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Measured {
+    /// What was ordered.
+    pub order: Order,
+    /// What was handed to NCCL.
+    pub handed: dynamiccl_spec::Knobs,
+    /// Microseconds of every round.
+    pub rounds: Vec<f64>,
+    /// Microseconds of the load beside it in every round.
+    pub loads: Vec<f64>,
+}
+
+impl Measured {
+    /// The median over all rounds.
+    pub fn median(&self) -> f64 {
+        median(&self.rounds)
+    }
+
+    /// The median of the load beside it; none without.
+    pub fn load_median(&self) -> Option<f64> {
+        (!self.loads.is_empty()).then(|| median(&self.loads))
+    }
+
+    /// How much faster it is than another, round by round.
+    pub fn against(&self, other: &Measured) -> Option<Ratio> {
+        Ratio::of(&other.rounds, &self.rounds)
+    }
+}
+
+/// All settings of a call, NCCL's own first.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CellTimes {
+    /// The call.
+    pub cell: Cell,
+    /// What NCCL would do.
+    pub look: Look,
+    /// Its settings.
+    pub settings: Vec<Measured>,
+    /// The load beside it.
+    pub beside: Option<Beside>,
+}
+
+impl CellTimes {
+    /// How many times as long compute takes beside a setting as alone.
+    pub fn slowdown(&self, setting: &Measured) -> Option<f64> {
+        Some(setting.load_median()? / self.beside?.alone_us)
+    }
+
+    /// The setting with the smallest median that is not NCCL's own.
+    pub fn best(&self) -> Option<&Measured> {
+        let others = self.settings.iter().filter(|setting| setting.order != Order::Own);
+        others.min_by(|a, b| a.median().total_cmp(&b.median()))
+    }
+
+    /// Rounds so far.
+    pub fn rounds(&self) -> usize {
+        self.settings.first().map_or(0, |setting| setting.rounds.len())
+    }
+
+    /// How much faster the best is than NCCL's own.
+    pub fn speedup(&self) -> Option<Ratio> {
+        let own = self.settings.iter().find(|setting| setting.order == Order::Own);
+        self.best().zip(own).and_then(|(best, own)| best.against(own))
+    }
+
+    /// Whether more rounds are due.
+    pub fn is_unsure(&self, effort: &Effort) -> bool {
+        let wide = self.speedup().is_some_and(|ratio| ratio.half_width() > effort.bound);
+        wide && self.rounds() < effort.most as usize
+    }
+
+    /// Forgets all rounds.
+    pub fn clear(&mut self) {
+        self.settings.iter_mut().for_each(|setting| {
+            setting.rounds.clear();
+            setting.loads.clear();
+        });
+    }
+}
+
+/// Measures with workers.
+#[derive(Debug)]
+pub struct Meter<'a> {
+    /// The workers.
+    pub crew: &'a mut Crew,
+    /// Whose clock counts.
+    pub clock: Clock,
+    /// Whether compute runs beside communication.
+    pub beside: bool,
+}
+
+impl Meter<'_> {
+    /// What NCCL would do; all ranks must see the same.
+    pub fn look(&mut self, cell: Cell) -> Result<Look, LiveError> {
+        let answers = self.crew.ask(&Request::Look(cell.task()))?;
+        let looks: Vec<Look> = answers
+            .into_iter()
+            .filter_map(|answer| if let Answer::Looked(look) = answer { Some(look) } else { None })
+            .collect();
+        let first = looks[0];
+        match looks.iter().position(|look| *look != first) {
+            None => Ok(first),
+            Some(rank) => Err(LiveError::Disagree(format!(
+                "rank {rank} has another cost table than rank 0 for {cell}: settings would differ between ranks"
+            ))),
+        }
+    }
+
+    /// Warms every setting up and compares its results; what NCCL cannot be handed is left out.
+    pub fn warm(&mut self, cell: Cell, orders: &[Order]) -> Result<Vec<Measured>, LiveError> {
+        let answers = self.crew.ask(&Request::Warm(cell.task(), orders.to_vec()))?;
+        let mut settings: Vec<Option<Measured>> = orders.iter().map(|_| None).collect();
+        for (rank, answer) in answers.into_iter().enumerate() {
+            let Answer::Warmed(warmed) = answer else { continue };
+            for (at, Warmed { carried_out, handed, wrong }) in warmed.into_iter().enumerate() {
+                if wrong > 0 {
+                    return Err(LiveError::Wrong(format!(
+                        "rank {rank}: {wrong} numbers of {cell} came out wrong with {:?}",
+                        orders[at]
+                    )));
+                }
+                let setting = Measured { order: orders[at], handed, rounds: vec![], loads: vec![] };
+                match (&settings[at], rank) {
+                    (_, 0) => settings[at] = carried_out.then_some(setting),
+                    (Some(first), _) if carried_out && first.handed == handed => {}
+                    (None, _) if !carried_out => {}
+                    _ => {
+                        return Err(LiveError::Disagree(format!(
+                            "rank {rank} and rank 0 hand NCCL different knobs for {cell}"
+                        )));
+                    }
+                }
+            }
+        }
+        Ok(settings.into_iter().flatten().collect())
+    }
+
+    /// Measures all settings of a call for the first rounds.
+    pub fn begin(&mut self, cell: Cell, knobs: &Knobs, effort: &Effort) -> Result<CellTimes, LiveError> {
+        let look = self.look(cell)?;
+        if knobs.chunks != [ChunkChoice::Own] && look.interface < CHUNKS_SINCE {
+            return Err(LiveError::Lacking(format!(
+                "this NCCL asks tuners through interface {}, which knows no chunk sizes (those from {CHUNKS_SINCE} on \
+                 do); leave --chunks away",
+                look.interface
+            )));
+        }
+        let settings = self.warm(cell, &knobs.orders(&look.table))?;
+        let beside = if self.beside { Some(Beside::size(self, cell)?) } else { None };
+        let mut times = CellTimes { cell, look, settings, beside };
+        self.more_by(&mut times, effort.least)?;
+        Ok(times)
+    }
+
+    /// Measures all settings of a call until the best of them is known surely enough.
+    pub fn cell(&mut self, cell: Cell, knobs: &Knobs, effort: &Effort) -> Result<CellTimes, LiveError> {
+        let mut times = self.begin(cell, knobs, effort)?;
+        while times.is_unsure(effort) {
+            self.more(&mut times, effort)?;
+        }
+        Ok(times)
+    }
+
+    /// Adds rounds to a call that was begun.
+    pub fn more(&mut self, times: &mut CellTimes, effort: &Effort) -> Result<(), LiveError> {
+        let left = effort.most.saturating_sub(times.rounds() as u32);
+        self.more_by(times, effort.least.min(left))
+    }
+
+    fn more_by(&mut self, times: &mut CellTimes, rounds: u32) -> Result<(), LiveError> {
+        let task = Task { load: times.beside.map_or(0, |beside| beside.rounds), ..times.cell.task() };
+        self.rounds_of(task, &mut times.settings, rounds)
+    }
+
+    /// Times all settings so many times, round after round, with nothing beside them.
+    pub fn rounds(&mut self, cell: Cell, settings: &mut [Measured], rounds: u32) -> Result<(), LiveError> {
+        self.rounds_of(cell.task(), settings, rounds)
+    }
+
+    fn rounds_of(&mut self, task: Task, settings: &mut [Measured], mut rounds: u32) -> Result<(), LiveError> {
+        let Some(last) = settings.last().map(|setting| setting.order) else { return Ok(()) };
+        let at_once = (BATCH / settings.len()).max(1);
+        while rounds > 0 {
+            let now = at_once.min(rounds as usize);
+            // The first one, too, follows the one that it follows in all rounds, and not a pause.
+            let mut orders = vec![last];
+            (0..now).for_each(|_| orders.extend(settings.iter().map(|setting| setting.order)));
+            let times = self.time(task, orders)?;
+            for round in times.get(1..).unwrap_or_default().chunks(settings.len()) {
+                for (setting, &Timing { us, load_us }) in settings.iter_mut().zip(round) {
+                    setting.rounds.push(us);
+                    setting.loads.extend(load_us);
+                }
+            }
+            rounds -= now as u32;
+        }
+        Ok(())
+    }
+
+    /// Times orders one after the other.
+    pub(crate) fn time(&mut self, task: Task, orders: Vec<Order>) -> Result<Vec<Timing>, LiveError> {
+        let (clock, count) = (self.clock, orders.len());
+        let task = Task { drained: clock.is_drained(), ..task };
+        let answers = self.crew.ask(&Request::Time(task, orders))?;
+        let ranks: Vec<Vec<Timing>> = answers
+            .into_iter()
+            .filter_map(|answer| if let Answer::Timed(times) = answer { Some(times) } else { None })
+            .collect();
+        if let Some(rank) = ranks.iter().position(|times| times.len() != count) {
+            return Err(LiveError::Disagree(format!("rank {rank} has not timed all that it was asked to")));
+        }
+        let at = |at: usize| Timing {
+            us: clock.read(ranks.iter().map(|times| times[at].us)),
+            load_us: ranks.iter().filter_map(|times| times[at].load_us).reduce(f64::max),
+        };
+        Ok((0..count).map(at).collect())
+    }
+}

@@ -1,0 +1,250 @@
+//! A sweep's file: the columns of the published sweeps, and more where more was asked for. It can be gone on with, and is always whole: it gets its next
+//! cell at once or not at all.
+
+use std::fs::{self, Permissions};
+use std::io::{self, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use dynamiccl_env::measure::sweep as reader;
+use dynamiccl_spec::{Order, Protocol};
+use serde::{Deserialize, Deserializer, Serialize};
+use tempfile::NamedTempFile;
+
+use crate::cell::Cell;
+use crate::clock::Clock;
+use crate::crew::LiveError;
+use crate::measure::{CellTimes, Measured};
+
+/// The first line of a sweep.
+const HEADER: &str =
+    "ranks,link,collective,size_bytes,algo,proto,nchannels,median_us,min_us,max_us,nccl_model_us";
+
+/// Columns that only those get who ask for them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Columns {
+    /// `nthreads`, for there are several.
+    pub threads: bool,
+    /// `chunk`, for there are several.
+    pub chunks: bool,
+    /// `beside_us` and `alone_us`: compute beside the calls, and alone.
+    pub beside: bool,
+}
+
+impl Columns {
+    fn header(self) -> String {
+        let more =
+            [(self.threads, ",nthreads"), (self.chunks, ",chunk"), (self.beside, ",beside_us,alone_us")];
+        let more = more.into_iter().filter(|(asked, _)| *asked).map(|(_, names)| names);
+        std::iter::once(HEADER).chain(more).collect()
+    }
+}
+
+/// Under what a sweep was measured. Cells of one file must not differ in it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Conditions {
+    /// Ranks.
+    pub ranks: u32,
+    /// What connects them.
+    pub link: String,
+    /// Whether they share a GPU.
+    pub shared: bool,
+    /// The GPU.
+    pub gpu: String,
+    /// The newest CUDA that its driver runs.
+    pub cuda: String,
+    /// NCCL's release.
+    pub nccl: String,
+    /// Threads per block that are tried; none for NCCL's own.
+    #[serde(deserialize_with = "one_or_many")]
+    pub threads: Vec<u32>,
+    /// Blocks of every rank's load beside communication; 0 for none.
+    pub load: u32,
+    /// Whose clock counts.
+    #[serde(default)]
+    pub clock: Clock,
+}
+
+/// Files of before have a number; 0 was NCCL's own.
+fn one_or_many<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<u32>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Threads {
+        One(u32),
+        Many(Vec<u32>),
+    }
+    Ok(match Threads::deserialize(from)? {
+        Threads::One(0) => Vec::new(),
+        Threads::One(one) => vec![one],
+        Threads::Many(many) => many,
+    })
+}
+
+/// A sweep's file.
+#[derive(Debug)]
+pub struct Sheet {
+    file: PathBuf,
+    conditions: Conditions,
+    columns: Columns,
+    /// The lines of every cell, those with the fewest threads first.
+    cells: Vec<(Key, Vec<String>)>,
+}
+
+/// What a cell is found by: its threads, 0 for NCCL's own.
+type Key = (u32, Cell);
+
+impl Sheet {
+    /// A new file, or one to go on with that was measured under the same conditions.
+    pub fn open(file: &Path, conditions: Conditions, columns: Columns) -> Result<Self, LiveError> {
+        let mut sheet = Sheet { file: file.to_owned(), conditions, columns, cells: Vec::new() };
+        if file.exists() {
+            sheet.go_on()?;
+        }
+        // A folder that cannot be written to is noticed before an hour of measuring.
+        under_way(file).map_err(|error| unwritable(file, &error))?;
+        Ok(sheet)
+    }
+
+    fn go_on(&mut self) -> Result<(), LiveError> {
+        let name = self.file.display();
+        let other = "remove it, or give another --out";
+        let about = fs::read_to_string(self.about()).ok();
+        let before: Option<Conditions> = about.and_then(|text| serde_json::from_str(&text).ok());
+        if before.as_ref() != Some(&self.conditions) {
+            let what = before.map_or("nobody knows how".to_owned(), |before| format!("{before:?}"));
+            return Err(LiveError::File(format!(
+                "{name} was measured under other conditions ({what}); {other}"
+            )));
+        }
+        let text =
+            fs::read_to_string(&self.file).map_err(|error| LiveError::File(format!("{name}: {error}")))?;
+        let header = self.columns.header();
+        if text.lines().next() != Some(&header) {
+            return Err(LiveError::File(format!("{name} has not the columns {header}; {other}")));
+        }
+        let lines: Vec<&str> = text.lines().skip(1).collect();
+        if lines.is_empty() {
+            return Ok(());
+        }
+        let sweeps = reader::read(&self.file).map_err(|error| LiveError::File(error.to_string()))?;
+        // The reader puts lines of the same threads together, which they are.
+        let rows =
+            sweeps.iter().flat_map(|sweep| sweep.rows.iter().map(|row| (sweep.threads.unwrap_or(0), row)));
+        for ((threads, row), line) in rows.zip(lines) {
+            let key = (threads, Cell { collective: row.collective, bytes: row.bytes });
+            match self.cells.iter_mut().find(|(known, _)| *known == key) {
+                Some((_, lines)) => lines.push(line.to_owned()),
+                None => self.cells.push((key, vec![line.to_owned()])),
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a cell is in the file, with so many threads.
+    pub fn has(&self, threads: u32, cell: Cell) -> bool {
+        self.cells.iter().any(|(known, _)| *known == (threads, cell))
+    }
+
+    /// Lines of the file.
+    pub fn rows(&self) -> usize {
+        self.cells.iter().map(|(_, lines)| lines.len()).sum()
+    }
+
+    /// Adds a cell with so many threads, or gives it its new times.
+    pub fn put(&mut self, threads: u32, times: &CellTimes) -> Result<(), LiveError> {
+        let key = (threads, times.cell);
+        let line = |setting| self.line(times, setting) + &self.more(threads, times, setting);
+        let lines: Vec<String> = times.settings.iter().map(line).collect();
+        match self.cells.iter_mut().find(|(known, _)| *known == key) {
+            Some((_, old)) => *old = lines,
+            None => self.cells.push((key, lines)),
+        }
+        self.cells.sort_by_key(|((threads, _), _)| *threads);
+        self.save()
+    }
+
+    fn line(&self, times: &CellTimes, setting: &Measured) -> String {
+        let Conditions { ranks, link, .. } = &self.conditions;
+        let Cell { collective, bytes } = times.cell;
+        let (knobs, model) = match setting.order {
+            Order::Knobs { pair, channels, .. } => {
+                let channels = channels.requested().map_or(String::new(), |channels| channels.to_string());
+                let model = times.look.table.get(pair).map_or(String::new(), |us| format!("{us:.1}"));
+                (format!("{},{},{channels}", pair.algorithm, written(pair.protocol)), model)
+            }
+            Order::Own | Order::Policy => ("default,default,".to_owned(), String::new()),
+        };
+        let micros = &setting.rounds;
+        let least = micros.iter().copied().fold(f64::INFINITY, f64::min);
+        let most = micros.iter().copied().fold(0.0, f64::max);
+        let median = setting.median();
+        format!("{ranks},{link},{collective},{bytes},{knobs},{median:.2},{least:.2},{most:.2},{model}")
+    }
+
+    /// What the columns have that were asked for.
+    fn more(&self, threads: u32, times: &CellTimes, setting: &Measured) -> String {
+        let Columns { threads: with_threads, chunks, beside } = self.columns;
+        let mut more = String::new();
+        if with_threads {
+            more += &if threads == 0 { ",".to_owned() } else { format!(",{threads}") };
+        }
+        if chunks {
+            let chunk = if let Order::Knobs { chunk, .. } = setting.order { chunk.name() } else { "" };
+            more += &format!(",{chunk}");
+        }
+        if beside {
+            let number = |us: Option<f64>| us.map_or(String::new(), |us| format!("{us:.2}"));
+            let (with, alone) = (setting.load_median(), times.beside.map(|beside| beside.alone_us));
+            more += &format!(",{},{}", number(with), number(alone));
+        }
+        more
+    }
+
+    fn about(&self) -> PathBuf {
+        let mut name = self.file.as_os_str().to_owned();
+        name.push(".about.json");
+        name.into()
+    }
+
+    fn save(&self) -> Result<(), LiveError> {
+        let about = serde_json::to_string_pretty(&self.conditions).unwrap_or_default() + "\n";
+        let mut text = self.columns.header();
+        self.cells.iter().flat_map(|(_, lines)| lines).for_each(|line| {
+            text.push('\n');
+            text.push_str(line);
+        });
+        text.push('\n');
+        replace(&self.about(), &about)?;
+        replace(&self.file, &text)
+    }
+}
+
+/// A protocol as the published sweeps write it.
+fn written(protocol: Protocol) -> &'static str {
+    match protocol {
+        Protocol::LL => "LL",
+        Protocol::LL128 => "LL128",
+        Protocol::Simple => "Simple",
+    }
+}
+
+/// Gives a file its new text, whole.
+fn replace(file: &Path, text: &str) -> Result<(), LiveError> {
+    let write = || -> io::Result<()> {
+        let mut under_way = under_way(file)?;
+        under_way.write_all(text.as_bytes())?;
+        under_way.persist(file)?;
+        Ok(())
+    };
+    write().map_err(|error| unwritable(file, &error))
+}
+
+/// A file beside another, gone unless it gets its name.
+fn under_way(file: &Path) -> io::Result<NamedTempFile> {
+    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    tempfile::Builder::new().prefix(".live-").permissions(Permissions::from_mode(0o666)).tempfile_in(folder)
+}
+
+fn unwritable(file: &Path, error: &io::Error) -> LiveError {
+    LiveError::File(format!("cannot write {}: {error}", file.display()))
+}

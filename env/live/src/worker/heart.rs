@@ -1,0 +1,68 @@
+//! A worker's beats: that it lives, what it does, and how many steps it has finished. They come from a thread of their
+//! own, so that a call that hangs is told from a process that is stopped.
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::thread;
+use std::time::Duration;
+
+use dynamiccl_gpu::Communicator;
+
+use crate::message::Reply;
+use crate::wire::Writer;
+
+/// Time between two beats.
+pub const EVERY: Duration = Duration::from_millis(250);
+
+/// What a worker does.
+#[derive(Debug, Default)]
+pub struct Doing {
+    steps: AtomicU64,
+    text: Mutex<String>,
+    communicator: Mutex<Weak<Communicator>>,
+}
+
+impl Doing {
+    /// Says what comes next.
+    pub fn set(&self, text: impl Into<String>) {
+        *self.text.lock().unwrap_or_else(PoisonError::into_inner) = text.into();
+        self.steps.fetch_add(1, Relaxed);
+    }
+
+    /// What is being done.
+    pub fn text(&self) -> String {
+        self.text.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Looks after a communicator from now on.
+    pub fn watch(&self, communicator: Weak<Communicator>) {
+        *self.communicator.lock().unwrap_or_else(PoisonError::into_inner) = communicator;
+    }
+
+    fn communicator(&self) -> Option<Arc<Communicator>> {
+        self.communicator.lock().unwrap_or_else(PoisonError::into_inner).upgrade()
+    }
+
+    /// What is to be said: that all is well, or what NCCL's own threads have met.
+    fn beat(&self) -> Reply {
+        let doing = self.text();
+        match self.communicator().map(|communicator| communicator.trouble()) {
+            Some(Err(error)) => Reply::Failed { doing, why: error.to_string(), remote: error.is_remote() },
+            _ => Reply::Beat { steps: self.steps.load(Relaxed), doing },
+        }
+    }
+}
+
+/// Beats until the connection closes, or until there is trouble.
+pub fn start(doing: Arc<Doing>, writer: Arc<Writer>) {
+    thread::spawn(move || {
+        loop {
+            let beat = doing.beat();
+            let trouble = matches!(beat, Reply::Failed { .. });
+            if writer.send(&beat).is_err() || trouble {
+                return;
+            }
+            thread::sleep(EVERY);
+        }
+    });
+}

@@ -1,0 +1,156 @@
+//! One rank: connects to the coordinator, and does what it is asked until the connection closes.
+//!
+//! It beats while it works. Whatever goes wrong is said over the connection, with what was being done, and the
+//! coordinator decides; a worker whose coordinator is gone ends at once, even if a library of it hangs.
+
+mod data;
+mod errors;
+mod heart;
+mod rank;
+
+use std::net::TcpStream;
+use std::sync::mpsc;
+use std::sync::{Arc, Weak};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use dynamiccl_gpu::{die_with_parent, leave, parent};
+
+pub use errors::WorkerError;
+
+use crate::message::{Answer, Hello, Reply, Request};
+use crate::wire::{Reader, Writer};
+use heart::Doing;
+use rank::Rank;
+
+/// Where the coordinator is: its variable.
+pub const ADDRESS: &str = "DYNAMICCL_LIVE_ADDRESS";
+/// What only workers of a run know: its variable, for a command line can be read by others.
+pub const SECRET: &str = "DYNAMICCL_LIVE_SECRET";
+/// The rank: its variable.
+pub const RANK: &str = "DYNAMICCL_LIVE_RANK";
+/// The GPU by its number in the worker's process: its variable.
+pub const DEVICE: &str = "DYNAMICCL_LIVE_DEVICE";
+/// The process that started a worker: its variable.
+pub const PARENT: &str = "DYNAMICCL_LIVE_PARENT";
+
+/// How long the coordinator is looked for: it may start after its workers.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// Exit code of a worker whose coordinator is gone.
+const ABANDONED: i32 = 3;
+
+/// Who a worker is, and where it belongs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Identity {
+    /// Where the coordinator is.
+    pub address: String,
+    /// What only workers of this run know.
+    pub secret: String,
+    /// The rank.
+    pub rank: u32,
+    /// Its GPU.
+    pub device: u32,
+    /// The process that started it, with which it ends.
+    pub parent: Option<i32>,
+}
+
+impl Identity {
+    /// Reads it from variables.
+    pub fn read(get: impl Fn(&str) -> Option<String>) -> Result<Self, WorkerError> {
+        let need = |name: &'static str| get(name).ok_or(WorkerError::Unset(name));
+        let whole = |name: &'static str| -> Result<u32, WorkerError> {
+            let value = need(name)?;
+            value.parse().map_err(|_| WorkerError::Number(name, value))
+        };
+        Ok(Identity {
+            address: need(ADDRESS)?,
+            secret: need(SECRET)?,
+            rank: whole(RANK)?,
+            device: whole(DEVICE)?,
+            parent: get(PARENT).and_then(|parent| parent.parse().ok()),
+        })
+    }
+}
+
+/// Is a worker until it is asked to end.
+pub fn run(identity: &Identity) -> Result<(), WorkerError> {
+    if let Some(started_by) = identity.parent {
+        die_with_parent();
+        if parent() != started_by {
+            leave(ABANDONED);
+        }
+    }
+    let stream = connect(&identity.address)?;
+    let broken = |error: std::io::Error| WorkerError::Unreachable(identity.address.clone(), error);
+    stream.set_nodelay(true).map_err(broken)?;
+    let writer = Arc::new(Writer::new(stream.try_clone().map_err(broken)?));
+    let hello = Hello {
+        secret: identity.secret.clone(),
+        rank: identity.rank,
+        pid: std::process::id(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+    };
+    writer.send(&hello).map_err(broken)?;
+    let requests = listen(Reader::new(stream));
+    let doing = Arc::new(Doing::default());
+    heart::start(Arc::clone(&doing), Arc::clone(&writer));
+    serve(identity, &requests, &doing, &writer)
+}
+
+/// Does one request after the other.
+fn serve(
+    identity: &Identity,
+    requests: &mpsc::Receiver<Request>,
+    doing: &Arc<Doing>,
+    writer: &Writer,
+) -> Result<(), WorkerError> {
+    let mut rank = Rank::new(identity.rank, identity.device, Arc::clone(doing));
+    for request in requests {
+        let last = request == Request::End;
+        let reply = match rank.answer(request) {
+            Ok(answer) => Reply::Done(answer),
+            Err(error) => {
+                Reply::Failed { doing: doing.text(), why: error.to_string(), remote: error.is_remote() }
+            }
+        };
+        let failed = matches!(reply, Reply::Failed { .. });
+        doing.watch(rank.communicator().map_or(Weak::new(), Arc::downgrade));
+        doing.set("waiting for the next request");
+        if writer.send(&reply).is_err() {
+            leave(ABANDONED);
+        }
+        if last && !failed {
+            debug_assert_eq!(reply, Reply::Done(Answer::Ended));
+            return Ok(());
+        }
+    }
+    // The thread that reads ends the process when the connection closes; it cannot end without.
+    leave(ABANDONED)
+}
+
+/// Reads requests until the connection closes, and then ends the process, whatever it does.
+fn listen(mut reader: Reader) -> mpsc::Receiver<Request> {
+    let (send, receive) = mpsc::channel();
+    thread::spawn(move || {
+        while let Ok(Some(request)) = reader.next() {
+            if send.send(request).is_err() {
+                return;
+            }
+        }
+        leave(ABANDONED)
+    });
+    receive
+}
+
+fn connect(address: &str) -> Result<TcpStream, WorkerError> {
+    let until = Instant::now() + PATIENCE;
+    loop {
+        match TcpStream::connect(address) {
+            Ok(stream) => return Ok(stream),
+            Err(error) if Instant::now() > until => {
+                return Err(WorkerError::Unreachable(address.to_owned(), error));
+            }
+            Err(_) => thread::sleep(Duration::from_millis(100)),
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! The simulator learns a machine from sweeps on it: what half of the cells teach holds for the other half.
+
+use std::path::Path;
+
+use dynamiccl_env::calibrate::sweep::group;
+use dynamiccl_env::calibrate::{Group, calibrate_all};
+use dynamiccl_env::cluster::{Calibration, Cluster};
+use dynamiccl_env::measure::sweep::{self, Sweep};
+use dynamiccl_env::model::{Constants, ConstantsFile};
+use dynamiccl_env::nccl::Version;
+use dynamiccl_env::validate::median;
+
+/// The recorded sweeps, with every second cell only.
+fn sweeps(odd: bool) -> Vec<Sweep> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/live-h200");
+    let mut sweeps = sweep::read(&folder).unwrap_or_else(|error| panic!("{error}"));
+    for sweep in &mut sweeps {
+        // Sizes are powers of 4, so neighbours are of different halves.
+        sweep.rows.retain(|row| {
+            let collective = row.collective as u64;
+            (u64::from(row.bytes.ilog2() / 2) + collective) % 2 == u64::from(odd)
+        });
+    }
+    sweeps
+}
+
+fn groups(cluster: &Cluster, sweeps: &[Sweep]) -> Vec<Group> {
+    let one = |sweep: &Sweep| {
+        group(cluster, sweep, sweep.ranks, Version::V2_28).unwrap_or_else(|e| panic!("{e}")).0
+    };
+    sweeps.iter().map(one).collect()
+}
+
+fn error(groups: &[Group], calibration: Calibration, constants: &Constants) -> f64 {
+    let errors = groups.iter().flat_map(|group| group.errors(calibration, constants)).map(f64::abs);
+    median(errors).expect("there are lines")
+}
+
+/// Constants that never saw these sweeps, as on a machine that is new.
+#[test]
+fn half_of_the_cells_teach_the_other_half() {
+    let constants = ConstantsFile::load("blind").unwrap_or_else(|e| panic!("{e}")).nominal();
+    let cluster = Cluster::load("h200_shared").unwrap();
+    for sweep in 0..sweeps(false).len() {
+        let [taught, others] = [false, true].map(|odd| groups(&cluster, &sweeps(odd)[sweep..=sweep]));
+        let fitted = calibrate_all(cluster.calibration, &taught, &constants);
+        let (before, after) =
+            (error(&others, cluster.calibration, &constants), error(&others, fitted, &constants));
+        println!("{:?}: {before:.3} to {after:.3} with {fitted:?}", sweeps(true)[sweep].file.file_name());
+        assert!(after < before, "{before} {after}");
+    }
+}
+
+/// All links and ranks together have one set of factors.
+#[test]
+fn sweeps_of_several_links_are_one_machine() {
+    let constants = ConstantsFile::load("blind").unwrap_or_else(|e| panic!("{e}")).nominal();
+    let cluster = Cluster::load("h200_shared").unwrap();
+    let [taught, others] = [false, true].map(|odd| groups(&cluster, &sweeps(odd)));
+    let fitted = calibrate_all(cluster.calibration, &taught, &constants);
+    let (before, after) =
+        (error(&others, cluster.calibration, &constants), error(&others, fitted, &constants));
+    println!("all: {before:.3} to {after:.3} with {fitted:?}");
+    assert!(after < before, "{before} {after}");
+}

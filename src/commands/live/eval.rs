@@ -1,0 +1,235 @@
+//! `live eval`: a policy against NCCL's own choice, call by call in turn.
+
+use std::fmt;
+use std::path::Path;
+use std::time::Instant;
+
+use anyhow::{Context, Result};
+use dynamiccl_env::measure::sweep::{self, Setting, Sweep};
+use dynamiccl_live::cell::{Cell, Knobs, grid};
+use dynamiccl_live::compare::{Contest, Oracle, compare};
+use dynamiccl_live::measure::Effort;
+use dynamiccl_live::sheet::Conditions;
+use dynamiccl_live::spread::Ratio;
+use dynamiccl_policies::frozen::SHIPPED;
+use dynamiccl_spec::{Bytes, ChannelChoice, ChunkChoice, Order};
+use serde::Serialize;
+
+use super::job::{Job, Wish, told};
+use super::post::Post;
+use crate::args::{LiveEvalArgs, LiveRival};
+use crate::commands::machine::name;
+use crate::exit::Ending;
+use crate::session::Session;
+use crate::table::{Column, Table};
+
+/// No cell may be significantly below this.
+const FLOOR: f64 = 0.95;
+/// Channels that the search for the best tries.
+const CHANNELS: [u8; 5] = [1, 2, 4, 8, 16];
+/// How it tries them.
+const SEARCH: Effort = Effort { least: 3, most: 6, bound: 0.03 };
+
+/// Compares.
+pub fn run(args: &LiveEvalArgs, session: &Session) -> Result<Ending> {
+    let cells = grid(&args.calls.collectives, &args.calls.sizes.0);
+    let bytes = args.calls.sizes.0.iter().copied().max().unwrap_or(0);
+    let variables = variables(args)?;
+    let threads = args.job.threads.first().copied();
+    let clock = args.clock.into();
+    let wish = Wish { clock, variables: variables.clone(), bytes, threads, beside: None };
+    if let Some(ending) = Job::attend(&args.job, &[wish], session)? {
+        return Ok(ending);
+    }
+    let known = args.sweep.as_deref().map(sweep::read).transpose()?;
+    let ranks = Post::find(&args.job, |name| std::env::var(name).ok())?.ranks;
+    let oracles = cells.iter().map(|&cell| oracle(args, ranks, known.as_deref(), cell));
+    let oracles = oracles.collect::<Result<Vec<Oracle>>>()?;
+    let begun = Instant::now();
+    let progress = session.progress("live eval", cells.len() as u64);
+    let mut job = Job::start(&args.job, clock, variables, bytes, session)?;
+    let conditions = job.conditions().clone();
+    let effort =
+        Effort { least: args.rounds, most: args.most_rounds.max(args.rounds), bound: args.bound / 100.0 };
+    let mut lines = Vec::new();
+    for (cell, oracle) in cells.into_iter().zip(&oracles) {
+        let contest = compare(&mut job.meter(), cell, oracle, &effort).map_err(told)?;
+        lines.extend(Line::new(&contest));
+        progress.remark(&cell.to_string());
+        progress.advance(1)?;
+    }
+    drop(progress);
+    job.end()?;
+    let report = Report::new(args, conditions, lines, begun.elapsed().as_secs_f64());
+    session.report("live eval", &report)?;
+    Ok(if report.ok { Ending::Done } else { Ending::No })
+}
+
+/// What the plugin of every rank is told.
+fn variables(args: &LiveEvalArgs) -> Result<Vec<(String, String)>> {
+    let absolute = |flag: &str, path: &Path| {
+        path.canonicalize().map(|path| name(&path)).with_context(|| format!("{flag} {}", name(path)))
+    };
+    let policy = match args.policy.as_str() {
+        SHIPPED => SHIPPED.to_owned(),
+        file => absolute("--policy", file.as_ref())?,
+    };
+    let mut variables = vec![("DYNAMICCL_POLICY".to_owned(), policy)];
+    if let Some(context) = &args.context {
+        variables.push(("DYNAMICCL_CONTEXT".to_owned(), absolute("--context", context)?));
+    }
+    Ok(variables)
+}
+
+/// Where the best of a cell comes from.
+fn oracle(args: &LiveEvalArgs, ranks: u32, known: Option<&[Sweep]>, cell: Cell) -> Result<Oracle> {
+    if !args.against.contains(&LiveRival::Oracle) {
+        return Ok(Oracle::None);
+    }
+    let Some(sweeps) = known else {
+        let channels = CHANNELS.into_iter().filter_map(ChannelChoice::of).collect();
+        return Ok(Oracle::Search(Knobs { channels, chunks: vec![ChunkChoice::Own] }, SEARCH));
+    };
+    let threads = args.job.threads.first().copied();
+    // A file of one count says nothing about it.
+    let alike =
+        |sweep: &&Sweep| sweep.ranks == ranks && (sweep.threads.is_none() || sweep.threads == threads);
+    let sweeps = sweeps.iter().filter(alike);
+    let rows = sweeps.flat_map(|sweep| &sweep.rows);
+    let rows = rows.filter(|row| row.collective == cell.collective && row.bytes == cell.bytes);
+    let knobs = rows.filter_map(|row| match row.setting {
+        Setting::Knobs { pair, channels } => {
+            let channels = ChannelChoice::of(u8::try_from(channels.unwrap_or(0)).ok()?)?;
+            Some((Order::Knobs { pair, channels, chunk: row.chunk }, row.median_us))
+        }
+        Setting::Default => None,
+    });
+    let best = knobs.min_by(|a, b| a.1.total_cmp(&b.1));
+    let best = best.with_context(|| format!("--sweep: it has no setting of {cell} with {ranks} ranks"))?;
+    Ok(Oracle::Known(best.0))
+}
+
+/// What came of it.
+#[derive(Debug, Serialize)]
+struct Report {
+    conditions: Conditions,
+    policy: String,
+    cells: Vec<Line>,
+    speedup: Option<Ratio>,
+    headroom: Option<Ratio>,
+    below: usize,
+    ok: bool,
+    seconds: f64,
+}
+
+/// One call.
+#[derive(Debug, Serialize)]
+struct Line {
+    #[serde(flatten)]
+    cell: Cell,
+    own_us: f64,
+    policy_us: f64,
+    knobs: String,
+    speedup: Ratio,
+    verdict: &'static str,
+    rounds: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    oracle_us: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    oracle: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    headroom: Option<Ratio>,
+}
+
+impl Line {
+    fn new(contest: &Contest) -> Option<Self> {
+        let speedup = contest.speedup()?;
+        Some(Line {
+            cell: contest.cell,
+            own_us: contest.own.median(),
+            policy_us: contest.policy.median(),
+            knobs: contest.policy.handed.to_string(),
+            speedup,
+            verdict: verdict(&speedup),
+            rounds: contest.policy.rounds.len(),
+            oracle_us: contest.oracle.as_ref().map(|oracle| oracle.median()),
+            oracle: contest.oracle.as_ref().map(|oracle| oracle.handed.to_string()),
+            headroom: contest.headroom(),
+        })
+    }
+}
+
+/// What 95 % are sure of.
+fn verdict(speedup: &Ratio) -> &'static str {
+    if speedup.low > 1.0 {
+        "faster"
+    } else if speedup.high < 1.0 {
+        "slower"
+    } else {
+        "as fast"
+    }
+}
+
+impl Report {
+    fn new(args: &LiveEvalArgs, conditions: Conditions, cells: Vec<Line>, seconds: f64) -> Self {
+        let speedups: Vec<Ratio> = cells.iter().map(|line| line.speedup).collect();
+        let headrooms: Vec<Ratio> = cells.iter().filter_map(|line| line.headroom).collect();
+        let below = speedups.iter().filter(|speedup| speedup.high < FLOOR).count();
+        let speedup = Ratio::mean(&speedups);
+        let ok = below == 0 && speedup.is_none_or(|speedup| speedup.high >= 1.0);
+        let (policy, headroom) = (args.policy.clone(), Ratio::mean(&headrooms));
+        Report { conditions, policy, cells, speedup, headroom, below, ok, seconds }
+    }
+}
+
+fn interval(ratio: &Ratio) -> String {
+    format!("{:.3}-{:.3}", ratio.low, ratio.high)
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Conditions { ranks, link, gpu, nccl, .. } = &self.conditions;
+        writeln!(f, "# {ranks} ranks, link {link}, {gpu}, NCCL {nccl}, policy {}", self.policy)?;
+        let mut table = Table::new([
+            Column::left("collective"),
+            Column::right("size"),
+            Column::right("NCCL").unit("(us)"),
+            Column::right("policy").unit("(us)"),
+            Column::left("with"),
+            Column::right("speed-up"),
+            Column::right("95 %"),
+            Column::left("verdict"),
+            Column::right("rounds"),
+            Column::right("oracle"),
+        ]);
+        for line in &self.cells {
+            table.row([
+                line.cell.collective.to_string(),
+                Bytes(line.cell.bytes).to_string(),
+                format!("{:.1}", line.own_us),
+                format!("{:.1}", line.policy_us),
+                line.knobs.clone(),
+                format!("{:.3}", line.speedup.ratio),
+                interval(&line.speedup),
+                line.verdict.to_owned(),
+                line.rounds.to_string(),
+                line.headroom.map_or(String::new(), |headroom| format!("{:.3}", headroom.ratio)),
+            ]);
+        }
+        write!(f, "{table}")?;
+        if let Some(headroom) = &self.headroom {
+            writeln!(f, "# the best settings: {:.3} ({})", headroom.ratio, interval(headroom))?;
+        }
+        let count = self.cells.len();
+        let Some(speedup) = &self.speedup else { return writeln!(f, "Summary  nothing was compared") };
+        writeln!(
+            f,
+            "Summary  {:.3} ({}) times as fast as NCCL's own, geometric mean of {count} cells; {} significantly below \
+             {FLOOR}; {:.0} s",
+            speedup.ratio,
+            interval(speedup),
+            self.below,
+            self.seconds
+        )
+    }
+}

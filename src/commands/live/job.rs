@@ -1,0 +1,186 @@
+//! From words to workers with a communicator.
+
+use std::time::Duration;
+
+use anyhow::{Context, Result, anyhow, ensure};
+use dynamiccl_live::clock::Clock;
+use dynamiccl_live::crew::{Limits, LiveError};
+use dynamiccl_live::launch::{LinkTools, Live, Recipe, Sharing, attend};
+use dynamiccl_live::measure::Meter;
+use dynamiccl_live::message::{Opening, Surroundings};
+use dynamiccl_live::session;
+use dynamiccl_live::sheet::Conditions;
+use dynamiccl_spec::GBps;
+
+use super::missing;
+use super::post::Post;
+use crate::args::JobArgs;
+use crate::commands::machine::name;
+use crate::commands::plugin::library;
+use crate::exit::Ending;
+use crate::interrupt::{Interrupt, Interrupted};
+use crate::session::Session;
+
+/// Ranks that are ready for calls.
+pub struct Job {
+    live: Live,
+    conditions: Conditions,
+}
+
+/// What ranks are started for.
+#[derive(Debug, Clone)]
+pub struct Wish {
+    /// Whose clock counts.
+    pub clock: Clock,
+    /// Variables of all ranks.
+    pub variables: Vec<(String, String)>,
+    /// Bytes of the largest call.
+    pub bytes: u64,
+    /// Threads per block; none for NCCL's own.
+    pub threads: Option<u32>,
+    /// The share of every GPU that compute beside the calls fills.
+    pub beside: Option<f64>,
+}
+
+impl Job {
+    /// Starts ranks for calls of at most so many bytes; `variables` are theirs.
+    pub fn start(
+        args: &JobArgs,
+        clock: Clock,
+        variables: Vec<(String, String)>,
+        bytes: u64,
+        session: &Session,
+    ) -> Result<Self> {
+        ensure!(args.threads.len() <= 1, "--threads: only a sweep tries several; give one");
+        let threads = args.threads.first().copied();
+        Job::start_for(args, &Wish { clock, variables, bytes, threads, beside: None }, session)
+    }
+
+    /// Starts ranks for more than that.
+    pub fn start_for(args: &JobArgs, wish: &Wish, session: &Session) -> Result<Self> {
+        let post = Post::find(args, variable)?;
+        let gpus = missing::look(args, &post)?;
+        let plugin = name(&library::find(args.library.as_deref())?);
+        let recipe = recipe(args, &post, gpus, &plugin, wish)?;
+        let mut live = Live::start(&recipe, stop(session.interrupt())).map_err(told)?;
+        live.site.warnings.iter().for_each(|warning| session.output.note(format_args!("warning: {warning}")));
+        // Ranks that share a GPU share its load.
+        let sharers = if args.share_gpu { post.ranks.div_ceil(gpus) } else { 1 };
+        let opening = Opening {
+            ranks: post.ranks,
+            nccl: args.nccl.as_deref().map(name),
+            plugin,
+            floats: usize::try_from(wish.bytes / 4)
+                .context("a call is larger than this machine can count")?,
+            beside: wish
+                .beside
+                .map_or(0, |share| ((share * 1000.0 / f64::from(sharers)).round() as u32).max(1)),
+        };
+        let begun = session::begin(&mut live.crew, &opening).map_err(told)?;
+        let conditions = conditions(args, post.ranks, wish, begun);
+        Ok(Job { live, conditions })
+    }
+
+    /// Under a launcher, where this is not rank 0: is that rank for every one of these wishes, until its work is done.
+    pub fn attend(args: &JobArgs, wishes: &[Wish], session: &Session) -> Result<Option<Ending>> {
+        let post = Post::find(args, variable)?;
+        let Some(among) = post.among.as_ref().filter(|among| among.rank > 0) else { return Ok(None) };
+        let gpus = missing::look(args, &post)?;
+        let plugin = name(&library::find(args.library.as_deref())?);
+        for wish in wishes {
+            let recipe = recipe(args, &post, gpus, &plugin, wish)?;
+            attend(&recipe, among, stop(session.interrupt())).map_err(told)?;
+        }
+        Ok(Some(Ending::Done))
+    }
+
+    /// Measures with the ranks.
+    pub fn meter(&mut self) -> Meter<'_> {
+        Meter { crew: &mut self.live.crew, clock: self.conditions.clock, beside: self.conditions.load > 0 }
+    }
+
+    /// Under what it measures.
+    pub fn conditions(&self) -> &Conditions {
+        &self.conditions
+    }
+
+    /// Lets all ranks end by themselves.
+    pub fn end(self) -> Result<()> {
+        self.live.crew.end().map_err(told)
+    }
+}
+
+fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok()
+}
+
+/// What a rank is started with.
+fn recipe(args: &JobArgs, post: &Post, gpus: u32, plugin: &str, wish: &Wish) -> Result<Recipe> {
+    let mut variables = vec![
+        ("NCCL_TUNER_PLUGIN".to_owned(), plugin.to_owned()),
+        ("DYNAMICCL_MODE".to_owned(), "driven".to_owned()),
+    ];
+    variables.extend(wish.variables.iter().cloned());
+    variables.extend(wish.threads.map(|threads| ("NCCL_NTHREADS".to_owned(), threads.to_string())));
+    if std::env::var_os("NCCL_DEBUG").is_none() {
+        variables.push(("NCCL_DEBUG".to_owned(), "WARN".to_owned()));
+    }
+    variables.extend(args.env.iter().cloned());
+    Ok(Recipe {
+        program: std::env::current_exe().context("cannot tell where this program is")?,
+        arguments: ["live", "worker"].map(Into::into).to_vec(),
+        guard: ["live", "guard"].map(Into::into).to_vec(),
+        ranks: post.ranks,
+        gpus,
+        among: post.among.clone(),
+        sharing: if args.share_gpu { Sharing::Shared } else { Sharing::Apart },
+        link: link(args)?,
+        variables,
+        logs: args.logs.clone(),
+        limits: limits(args),
+    })
+}
+
+/// The error that a command ends with.
+pub fn told(error: LiveError) -> anyhow::Error {
+    match error {
+        LiveError::Stopped => Interrupted.into(),
+        other => anyhow!(other),
+    }
+}
+
+fn stop(interrupt: Interrupt) -> Box<dyn Fn() -> bool> {
+    Box::new(move || interrupt.check().is_err())
+}
+
+fn limits(args: &JobArgs) -> Limits {
+    let usual = Limits::default();
+    let stall = Duration::from_secs(args.timeout);
+    let gather = Duration::from_secs(args.wait);
+    Limits { gather, stall, silence: usual.silence.min(stall), ..usual }
+}
+
+fn link(args: &JobArgs) -> Result<Option<(String, LinkTools)>> {
+    let Some(word) = &args.link else { return Ok(None) };
+    let rate: GBps = word.parse().with_context(|| format!("--link {word}"))?;
+    let tools = LinkTools::find(args.ip.as_deref(), args.tc.as_deref()).map_err(told)?;
+    // Whole bits a second, which every tc reads.
+    Ok(Some((format!("{:.0}bit", rate.0 * 8e9), tools)))
+}
+
+fn conditions(args: &JobArgs, ranks: u32, wish: &Wish, begun: Surroundings) -> Conditions {
+    Conditions {
+        ranks,
+        link: args
+            .link
+            .clone()
+            .unwrap_or_else(|| if args.share_gpu { "loopback" } else { "none" }.to_owned()),
+        shared: args.share_gpu,
+        gpu: begun.gpu,
+        cuda: begun.cuda,
+        nccl: begun.nccl,
+        threads: args.threads.clone(),
+        load: begun.blocks,
+        clock: wish.clock,
+    }
+}

@@ -1,0 +1,555 @@
+//! `live`, on a driver and an NCCL that are not there: the libraries in tests/data/live, compiled here.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::OnceLock;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use dynamiccl_env::measure::sweep::{self, Setting, Sweep};
+use dynamiccl_spec::{Algorithm, Collective, Pair, Protocol};
+
+use crate::plugin::{library, program};
+use crate::util::{Dir, Said, repository_path};
+
+/// A control program of MPS that starts a daemon which does nothing.
+const MPS: &str = r#"#!/bin/sh
+pid=$CUDA_MPS_PIPE_DIRECTORY/nvidia-cuda-mps-control.pid
+case "$1" in
+    -d) setsid "$(dirname "$0")/nvidia-cuda-mps-fake" 600 >/dev/null 2>&1 </dev/null & echo $! >"$pid" ;;
+    *) read word; sleep ${FAKE_MPS_SLOW:-0}; test "$word" = quit && kill "$(cat "$pid")" ;;
+esac
+"#;
+
+/// The folder of the libraries and of MPS.
+fn fakes() -> &'static Path {
+    static FOLDER: OnceLock<PathBuf> = OnceLock::new();
+    FOLDER.get_or_init(|| {
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("live");
+        fs::create_dir_all(&folder).unwrap();
+        let compile = |name: &str, source: &str, more: &[&Path]| {
+            let mut cc = Command::new("cc");
+            cc.args(["-O2", "-std=gnu11", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC"]);
+            cc.arg("-I").arg(repository_path("policies/plugin/tests/host"));
+            cc.arg(format!("-Wl,-soname,{name}")).arg("-o").arg(folder.join(name));
+            cc.arg(repository_path(&format!("tests/data/live/{source}"))).args(more).args(["-ldl", "-lm"]);
+            let output = cc.output().expect("cc is there");
+            assert!(output.status.success(), "cc: {}", String::from_utf8_lossy(&output.stderr));
+        };
+        compile("libcuda.so.1", "fake_cuda.c", &[]);
+        compile("libnccl.so.2", "fake_nccl.c", &[&folder.join("libcuda.so.1")]);
+        let _ = fs::remove_file(folder.join("nvidia-cuda-mps-fake"));
+        let sleep = ["/usr/bin/sleep", "/bin/sleep"].into_iter().find(|sleep| Path::new(sleep).is_file());
+        fs::copy(sleep.expect("a program that sleeps"), folder.join("nvidia-cuda-mps-fake")).unwrap();
+        let mps = folder.join("nvidia-cuda-mps-control");
+        fs::write(&mps, MPS).unwrap();
+        fs::set_permissions(&mps, fs::Permissions::from_mode(0o755)).unwrap();
+        folder
+    })
+}
+
+/// A run of `live` in a folder of its own.
+struct Run {
+    dir: Dir,
+    set: Vec<(String, String)>,
+}
+
+impl Run {
+    fn new(set: &[(&str, &str)]) -> Self {
+        let folder = fakes().display().to_string();
+        let path = std::env::var("PATH").unwrap_or_default();
+        let dir = Dir::new();
+        // Whatever a run starts inherits this.
+        let mark = dir.path("").display().to_string();
+        fs::create_dir(dir.path("tmp")).unwrap();
+        let ours = [
+            ("LD_LIBRARY_PATH", folder.clone()),
+            ("PATH", format!("{folder}:{path}")),
+            ("TMPDIR", dir.path("tmp").display().to_string()),
+            ("RUN_MARK", mark),
+        ];
+        let own = set.iter().map(|(name, value)| (*name, (*value).to_owned()));
+        Run { dir, set: ours.into_iter().chain(own).map(|(name, value)| (name.to_owned(), value)).collect() }
+    }
+
+    /// Neither a rank nor MPS nor a guard.
+    fn assert_nothing_is_left(&self) {
+        assert_eq!(self.left(), Vec::<u32>::new());
+        assert_eq!(self.folders(), Vec::<PathBuf>::new());
+    }
+
+    /// Processes of the run.
+    fn left(&self) -> Vec<u32> {
+        with_variable(&format!("RUN_MARK={}", self.dir.path("").display()))
+    }
+
+    /// Folders that the run has made for itself.
+    fn folders(&self) -> Vec<PathBuf> {
+        let entries = fs::read_dir(self.dir.path("tmp")).into_iter().flatten().flatten();
+        entries.map(|entry| entry.path()).collect()
+    }
+
+    /// The same, soon: a guard needs a moment.
+    fn assert_nothing_is_left_soon(&self) {
+        let until = Instant::now() + Duration::from_secs(20);
+        while !(self.left().is_empty() && self.folders().is_empty()) && Instant::now() < until {
+            thread::sleep(Duration::from_millis(20));
+        }
+        self.assert_nothing_is_left();
+    }
+
+    fn variables(&self) -> Vec<(&str, &str)> {
+        self.set.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect()
+    }
+
+    fn words(words: &str) -> String {
+        format!("live {words} --library {}", library().display())
+    }
+
+    fn run(&self, words: &str) -> Said {
+        self.dir.run_with(&Run::words(words), &self.variables())
+    }
+
+    fn start(&self, words: &str) -> Child {
+        let mut command = program(&self.dir, &Run::words(words), &self.variables());
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+    }
+
+    fn sweep(&self, file: &str) -> Sweep {
+        let mut sweeps = sweep::read(&self.dir.path(file)).unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(sweeps.len(), 1);
+        sweeps.remove(0)
+    }
+}
+
+const SHORT: &str = "sweep --ranks 2 --share-gpu --out s.csv --rounds 3 --most-rounds 3";
+
+fn is_best(setting: Setting) -> bool {
+    let pair = Pair::new(Algorithm::Ring, Protocol::Simple);
+    setting == Setting::Knobs { pair, channels: Some(4) }
+}
+
+#[test]
+fn a_sweep_finds_what_is_best() {
+    let run = Run::new(&[]);
+    let document = run.run(&format!("{SHORT} --sizes 1K,64K --json")).json();
+    let sweep = run.sweep("s.csv");
+    assert_eq!(sweep.ranks, 2);
+    // Of allreduce 4 pairs, of the others 2, with 5 channels each, and NCCL's own.
+    assert_eq!(sweep.rows.len(), 2 * (21 + 4 * 11));
+    assert_eq!(document["rows"], sweep.rows.len());
+    for collective in Collective::TUNED {
+        for bytes in [1024, 65_536] {
+            let rows = sweep.rows.iter().filter(|row| row.collective == collective && row.bytes == bytes);
+            let rows: Vec<_> = rows.collect();
+            assert_eq!(rows[0].setting, Setting::Default, "NCCL's own comes first");
+            let best = rows.iter().min_by(|a, b| a.median_us.total_cmp(&b.median_us)).unwrap();
+            assert!(is_best(best.setting), "{collective} {bytes}: {best:?}");
+            let gain = rows[0].median_us / best.median_us;
+            assert!((1.9..2.1).contains(&gain), "{collective} {bytes}: {gain}");
+            assert!(rows[1..].iter().all(|row| row.nccl_model_us.is_some()));
+        }
+    }
+    run.assert_nothing_is_left();
+    assert_eq!(document["cells"][0]["best"], "ring/simple 4ch");
+    assert_eq!(document["conditions"]["nccl"], "2.28.3");
+    let header = fs::read_to_string(run.dir.path("s.csv")).unwrap().lines().next().unwrap().to_owned();
+    assert_eq!(
+        header,
+        "ranks,link,collective,size_bytes,algo,proto,nchannels,median_us,min_us,max_us,nccl_model_us"
+    );
+}
+
+#[test]
+fn a_sweep_goes_on_where_it_was() {
+    let run = Run::new(&[]);
+    let one = format!("{SHORT} --collectives allreduce --json");
+    run.run(&format!("{one} --sizes 1K")).json();
+    let before = fs::read_to_string(run.dir.path("s.csv")).unwrap();
+    let document = run.run(&format!("{one} --sizes 1K,4K")).json();
+    assert_eq!(document["cells"].as_array().unwrap().len(), 1, "only what was not there");
+    let after = fs::read_to_string(run.dir.path("s.csv")).unwrap();
+    assert!(after.starts_with(&before) && after.len() > before.len());
+    // Times of other conditions are not mixed in.
+    run.run(&format!("{one} --sizes 1K,16K --threads 128")).assert_error_with("other conditions");
+    assert_eq!(fs::read_to_string(run.dir.path("s.csv")).unwrap(), after);
+}
+
+/// A root that only sends is done before the others.
+#[test]
+fn the_clock_is_the_roots_or_the_last_ones() {
+    let run = Run::new(&[("FAKE_EARLY", "1")]);
+    let one = |clock: &str| {
+        let words = format!(
+            "sweep --ranks 2 --share-gpu --out {clock}.csv --rounds 3 --most-rounds 3 --sizes 1K --clock {clock} \
+             --collectives broadcast --json"
+        );
+        let document = run.run(&words).json();
+        assert_eq!(document["conditions"]["clock"], clock);
+        document["cells"][0]["own_us"].as_f64().unwrap()
+    };
+    let ratio = one("slowest") / one("first");
+    assert!((1.98..2.02).contains(&ratio), "{ratio}");
+}
+
+const THREE: &str =
+    "sweep --ranks 2 --share-gpu --out s.csv --sizes 1K,4K,16K --collectives allreduce --json";
+
+#[test]
+fn cells_of_an_unusual_time_are_measured_anew() {
+    // The calls of the second cell, and those of the reference after it.
+    let run = Run::new(&[("FAKE_SLOW", "1000,1580")]);
+    let document = run.run(&format!("{THREE} --rounds 3 --most-rounds 3")).json();
+    assert_eq!(document["again"], serde_json::json!({"anew": 2, "off": 0, "more": 0, "unsure": 0}));
+    assert!(document["drift"].as_f64().unwrap() > 1.3, "{document}");
+    for row in run.sweep("s.csv").rows {
+        let (least, most) = (row.bytes as f64 / 1000.0 + 20.0, (row.bytes as f64 / 1000.0 + 20.0) * 1.3);
+        assert!(row.median_us > least * 0.49 && row.max_us < most, "{row:?}");
+    }
+    let hurried = Run::new(&[("FAKE_SLOW", "1000,1580")]);
+    let said = hurried.run(&format!("{THREE} --rounds 3 --most-rounds 3 --budget 0"));
+    assert!(said.stderr.contains("warning: the machine was not as usual during 2 cells"), "{}", said.stderr);
+}
+
+#[test]
+fn what_is_unsure_gets_more_rounds() {
+    let run = Run::new(&[("FAKE_NOISE", "0.6")]);
+    let rounds = |document: &serde_json::Value| -> Vec<u64> {
+        let cells = document["cells"].as_array().unwrap();
+        cells.iter().map(|cell| cell["rounds"].as_u64().unwrap()).collect()
+    };
+    let document = run.run(&format!("{THREE} --rounds 3 --most-rounds 8 --bound 0.1")).json();
+    assert_eq!(rounds(&document), [8, 8, 8], "{document}");
+    assert_eq!((&document["again"]["more"], &document["again"]["unsure"]), (&3.into(), &3.into()));
+    fs::remove_file(run.dir.path("s.csv")).unwrap();
+    let document = run.run(&format!("{THREE} --rounds 3 --most-rounds 8 --bound 0.1 --budget 0")).json();
+    assert_eq!((rounds(&document), &document["again"]["more"]), (vec![3, 3, 3], &0.into()));
+}
+
+#[test]
+fn a_policy_is_compared_with_nccl_and_with_the_best() {
+    let run = Run::new(&[]);
+    let words =
+        "eval --ranks 2 --share-gpu --sizes 1K,1M --collectives allreduce,broadcast --rounds 6 --json";
+    let judged = |words: &str| -> serde_json::Value {
+        let said = run.run(words);
+        // The fake's best is not what the policy has learnt: it may lose.
+        assert!(said.code <= 1, "{}", said.stderr);
+        serde_json::from_str(&said.stdout).unwrap()
+    };
+    let searched = judged(&format!("{words} --against nccl,oracle"));
+    for cell in searched["cells"].as_array().unwrap() {
+        assert_eq!(cell["oracle"], "ring/simple 4ch");
+        let headroom = cell["headroom"]["ratio"].as_f64().unwrap();
+        assert!((1.9..2.1).contains(&headroom), "{cell}");
+        let handed = cell["knobs"].as_str().unwrap();
+        assert!(!handed.contains("chunk"), "{handed}");
+        let (own, policy) = (cell["own_us"].as_f64().unwrap(), cell["policy_us"].as_f64().unwrap());
+        let speedup = cell["speedup"]["ratio"].as_f64().unwrap();
+        assert!((speedup / (own / policy) - 1.0).abs() < 0.02, "{cell}");
+    }
+    assert_eq!(searched["cells"].as_array().unwrap().len(), 4);
+    let swept = run.run(&format!("{SHORT} --sizes 1K,1M --collectives allreduce,broadcast"));
+    assert_eq!(swept.code, 0, "{}", swept.stderr);
+    let known = judged(&format!("{words} --against nccl,oracle --sweep s.csv"));
+    assert_eq!(known["cells"][3]["oracle"], "ring/simple 4ch");
+    let headroom = known["headroom"]["ratio"].as_f64().unwrap();
+    assert!((1.9..2.1).contains(&headroom), "{headroom}");
+    run.run("eval --ranks 2 --share-gpu --against oracle --sweep s.csv --sizes 4K")
+        .assert_error_with("it has no setting of allreduce 4K with 2 ranks");
+    run.assert_nothing_is_left();
+}
+
+#[test]
+fn what_comes_out_wrong_is_noticed() {
+    let said = Run::new(&[("FAKE_WRONG", "1")]).run(&format!("{SHORT} --sizes 1K"));
+    said.assert_error_with("rank 0: 1 numbers of allreduce 1K came out wrong with Own");
+}
+
+#[test]
+fn what_is_missing_is_said() {
+    let run = Run::new(&[("FAKE_GPUS", "0")]);
+    let error = run.run(SHORT);
+    error.assert_error_with("no GPU can be used: cuInit: CUDA_ERROR_NO_DEVICE (100): no CUDA-capable device");
+    let run = Run::new(&[]);
+    run.run(&format!("{SHORT} --nccl /nowhere/libnccl.so.2"))
+        .assert_error_with("name its libnccl.so.2 with --nccl");
+    run.run("sweep --ranks 2 --out s.csv").assert_error_with("2 ranks and 1 GPU: give --share-gpu");
+    run.run(&format!("{SHORT} --link 10gbit --ip /nowhere/ip")).assert_error_with("/nowhere/ip is not there");
+    run.run(&format!("{SHORT} --link fast")).assert_error_with("--link fast");
+    run.run(&format!("{SHORT} --env NCCL_TUNER_PLUGIN=none --sizes 1K"))
+        .assert_error_with("NCCL did not ask the plugin");
+    let refused = run.run(&format!("{SHORT} --env DYNAMICCL_POLICY=/nowhere/p.safetensors --sizes 1K"));
+    refused.assert_error_with(
+        "ncclCommInitRank: ncclInvalidUsage (5): invalid usage: DynamICCL: DYNAMICCL_POLICY",
+    );
+    assert_eq!(run.dir.names(), ["tmp"], "nothing is written");
+}
+
+/// A sweep that takes its time, and a rank of it.
+struct Victim {
+    run: Run,
+    child: Child,
+    pid: u32,
+}
+
+impl Victim {
+    fn new() -> Self {
+        Victim::with(&[])
+    }
+
+    fn with(set: &[(&str, &str)]) -> Self {
+        let run = Run::new(&[&[("FAKE_CALL_US", "1500")], set].concat());
+        let child = run.start(&format!("{SHORT} --sizes 1K..16K --timeout 3"));
+        let (file, until) = (run.dir.path("s.csv"), Instant::now() + Duration::from_secs(30));
+        // The first cell is in the file, and others are to come.
+        while fs::read_to_string(&file).unwrap_or_default().lines().count() < 2 {
+            assert!(Instant::now() < until, "the sweep does not begin");
+            thread::sleep(Duration::from_millis(20));
+        }
+        let pid = *ranks_of(child.id()).get(1).expect("a rank 1");
+        Victim { run, child, pid }
+    }
+
+    /// Waits for the end, looks whether anything is left, and gives exit code and message.
+    fn end(self) -> (i32, String) {
+        let begun = Instant::now();
+        let output = self.child.wait_with_output().unwrap();
+        assert!(begun.elapsed() < Duration::from_secs(15), "{:?}", begun.elapsed());
+        assert!(!self.run.sweep("s.csv").rows.is_empty(), "what was measured is whole");
+        self.run.assert_nothing_is_left();
+        (output.status.code().unwrap(), String::from_utf8(output.stderr).unwrap())
+    }
+}
+
+/// Processes whose environment has this line, by rank where they have one.
+fn with_variable(line: &str) -> Vec<u32> {
+    let processes = fs::read_dir("/proc").unwrap().flatten();
+    let pids = processes.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+    let mut found = Vec::new();
+    for pid in pids {
+        let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+        let lines: Vec<&[u8]> = environment.split(|byte| *byte == 0).collect();
+        if lines.contains(&line.as_bytes()) {
+            let rank = lines.iter().find_map(|line| line.strip_prefix(b"DYNAMICCL_LIVE_RANK="));
+            found.push((rank.map(<[u8]>::to_vec), pid));
+        }
+    }
+    found.sort();
+    found.into_iter().map(|(_, pid)| pid).collect()
+}
+
+fn ranks_of(parent: u32) -> Vec<u32> {
+    with_variable(&format!("DYNAMICCL_LIVE_PARENT={parent}"))
+}
+
+fn signal(name: &str, pid: u32) {
+    assert!(Command::new("kill").args([name, &pid.to_string()]).status().unwrap().success());
+}
+
+#[test]
+fn a_rank_that_is_killed_is_named() {
+    let victim = Victim::new();
+    signal("-KILL", victim.pid);
+    let (code, said) = victim.end();
+    assert_eq!(code, 2, "{said}");
+    assert!(said.contains("error: rank 1 died (killed by signal 9, SIGKILL); its last call: "), "{said}");
+}
+
+#[test]
+fn a_rank_that_is_stopped_is_named() {
+    let victim = Victim::new();
+    signal("-STOP", victim.pid);
+    let (code, said) = victim.end();
+    assert_eq!(code, 2, "{said}");
+    assert!(said.contains("error: rank 1 has said nothing for 3 s (stopped?); its last call: "), "{said}");
+}
+
+#[test]
+fn an_interrupt_leaves_nothing() {
+    let victim = Victim::new();
+    signal("-INT", victim.child.id());
+    let (code, said) = victim.end();
+    assert_eq!((code, said.lines().last()), (130, Some("interrupted")));
+}
+
+/// Killed, it cannot tidy up itself.
+#[test]
+fn a_coordinator_that_is_killed_leaves_nothing() {
+    let victim = Victim::new();
+    assert!(victim.run.left().len() >= 5, "itself, two ranks, MPS and a guard");
+    let Victim { run, mut child, .. } = victim;
+    signal("-KILL", child.id());
+    child.wait().unwrap();
+    run.assert_nothing_is_left_soon();
+    assert!(!run.sweep("s.csv").rows.is_empty(), "what was measured is whole");
+}
+
+/// The first interrupt waits for MPS, the second one for nobody.
+#[test]
+fn a_second_interrupt_leaves_nothing() {
+    let victim = Victim::with(&[("FAKE_MPS_SLOW", "2")]);
+    let Victim { run, mut child, .. } = victim;
+    signal("-INT", child.id());
+    thread::sleep(Duration::from_millis(700));
+    let begun = Instant::now();
+    signal("-INT", child.id());
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert!(begun.elapsed() < Duration::from_secs(1), "{:?}", begun.elapsed());
+    run.assert_nothing_is_left_soon();
+}
+
+/// Ranks as a launcher starts them: the same words, and variables of their own.
+fn launched(run: &Run, words: &str, ranks: &[&[(&str, &str)]]) -> Vec<(i32, String, String)> {
+    let start = |rank: &&[(&str, &str)]| {
+        let mut command = program(&run.dir, &Run::words(words), &run.variables());
+        command.envs(rank.iter().copied());
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+    };
+    let children: Vec<Child> = ranks.iter().map(start).collect();
+    let end = |child: Child| {
+        let output = child.wait_with_output().unwrap();
+        let text = |bytes| String::from_utf8(bytes).unwrap();
+        (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
+    };
+    children.into_iter().map(end).collect()
+}
+
+/// A port that nobody has.
+fn port() -> u16 {
+    std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+}
+
+const SECRET: (&str, &str) = ("DYNAMICCL_LIVE_SECRET", "a secret of the test");
+const BRIEF: &str =
+    "sweep --out s.csv --rounds 3 --most-rounds 3 --collectives allreduce --sizes 1K,4K --json";
+
+#[test]
+fn ranks_of_every_launcher_find_each_other() {
+    let here = format!("127.0.0.1:{}", port());
+    let before = (port() - 1).to_string();
+    let torch = |rank| {
+        [
+            ("RANK", rank),
+            ("WORLD_SIZE", "2"),
+            ("LOCAL_RANK", rank),
+            ("LOCAL_WORLD_SIZE", "2"),
+            ("MASTER_ADDR", "127.0.0.1"),
+            ("MASTER_PORT", before.as_str()),
+            SECRET,
+        ]
+    };
+    let mpi = |rank| {
+        [
+            ("OMPI_COMM_WORLD_RANK", rank),
+            ("OMPI_COMM_WORLD_SIZE", "2"),
+            ("OMPI_COMM_WORLD_LOCAL_RANK", rank),
+            ("OMPI_COMM_WORLD_LOCAL_SIZE", "2"),
+            SECRET,
+        ]
+    };
+    let slurm =
+        |rank| [("SLURM_PROCID", rank), ("SLURM_STEP_NUM_TASKS", "2"), ("SLURM_LOCALID", rank), SECRET];
+    // The last comes first: who waits for whom is up to the machine.
+    for (words, ranks) in [
+        (String::new(), [&torch("1")[..], &torch("0")]),
+        (format!(" --rendezvous {here}"), [&mpi("1"), &mpi("0")]),
+        (format!(" --rendezvous {here} --threads 128,256"), [&slurm("1"), &slurm("0")]),
+    ] {
+        let run = Run::new(&[("FAKE_GPUS", "2")]);
+        let said = launched(&run, &format!("{BRIEF}{words}"), &ranks);
+        let (code, out, err) = &said[1];
+        assert_eq!((said[0].0, *code), (0, 0), "{err} {}", said[0].2);
+        assert_eq!(said[0].1, "", "only rank 0 reports");
+        let document: serde_json::Value = serde_json::from_str(out).unwrap();
+        assert_eq!(document["conditions"]["ranks"], 2);
+        let shifts = if words.contains("threads") { 2 } else { 1 };
+        assert_eq!(document["cells"].as_array().unwrap().len(), 2 * shifts);
+        run.assert_nothing_is_left();
+    }
+}
+
+#[test]
+fn a_rank_of_a_launcher_that_is_missing_or_unknown_is_named() {
+    let run = Run::new(&[("FAKE_GPUS", "2")]);
+    let here = format!("{BRIEF} --rendezvous 127.0.0.1:{}", port());
+    let rank = |rank, secret| {
+        [("OMPI_COMM_WORLD_RANK", rank), ("OMPI_COMM_WORLD_SIZE", "2"), ("DYNAMICCL_LIVE_SECRET", secret)]
+    };
+    let said = launched(&run, &here, &[&rank("0", "short")]);
+    assert!(said[0].0 == 2 && said[0].2.contains("-x DYNAMICCL_LIVE_SECRET"), "{}", said[0].2);
+    // Who does not know the secret is sent away, and then missing.
+    let said = launched(
+        &run,
+        &format!("{here} --wait 2"),
+        &[&rank("0", "a secret of the test"), &rank("1", "another secret that fits")],
+    );
+    assert_eq!((said[0].0, said[1].0), (2, 2));
+    assert!(said[0].2.contains("rank 1 did not come within 2 s"), "{}", said[0].2);
+    assert!(said[1].2.contains("rank 1 left before its work was done"), "{}", said[1].2);
+    run.assert_nothing_is_left();
+}
+
+#[test]
+fn several_threads_are_swept_with_ranks_of_their_own() {
+    let run = Run::new(&[]);
+    let words = "sweep --ranks 2 --share-gpu --out s.csv --rounds 3 --most-rounds 3 --collectives allreduce --json \
+                 --threads 128,256";
+    let document = run.run(&format!("{words} --sizes 1K")).json();
+    let threads: Vec<u64> =
+        document["cells"].as_array().unwrap().iter().map(|cell| cell["threads"].as_u64().unwrap()).collect();
+    assert_eq!(threads, [128, 256]);
+    // What is there already is not measured again, of either.
+    let document = run.run(&format!("{words} --sizes 1K,4K")).json();
+    assert_eq!(document["cells"].as_array().unwrap().len(), 2);
+    let sweeps = sweep::read(&run.dir.path("s.csv")).unwrap();
+    let seen: Vec<_> = sweeps.iter().map(|sweep| (sweep.threads, sweep.rows.len())).collect();
+    assert_eq!(seen, [(Some(128), 42), (Some(256), 42)]);
+    for (fast, slow) in sweeps[0].rows.iter().zip(&sweeps[1].rows) {
+        assert_eq!((fast.bytes, fast.setting), (slow.bytes, slow.setting));
+        let ratio = fast.median_us / slow.median_us;
+        assert!((0.78..0.82).contains(&ratio), "{fast:?} {slow:?}");
+    }
+    run.run(&format!("{} --threads 128,256", words.replace("sweep", "eval").replace("--out s.csv", "")))
+        .assert_error_with("--threads");
+}
+
+#[test]
+fn chunk_sizes_are_swept_where_nccl_asks_for_them() {
+    let words = "sweep --ranks 2 --share-gpu --out s.csv --rounds 3 --most-rounds 3 --sizes 1K --collectives \
+                 allreduce,broadcast --chunks half,double --json";
+    Run::new(&[]).run(words).assert_error_with("asks tuners through interface 5, which knows no chunk sizes");
+    let run = Run::new(&[("FAKE_TUNER", "6")]);
+    let document = run.run(words).json();
+    let sweep = run.sweep("s.csv");
+    assert_eq!(sweep.rows.len(), (1 + 4 * 5 * 3) + (1 + 2 * 5 * 3));
+    for cell in document["cells"].as_array().unwrap() {
+        assert_eq!(cell["best"], "ring/simple 4ch half chunk", "{cell}");
+    }
+    let best = sweep.rows.iter().min_by(|a, b| a.median_us.total_cmp(&b.median_us)).unwrap();
+    assert_eq!(best.chunk, dynamiccl_spec::ChunkChoice::Half);
+}
+
+#[test]
+fn what_channels_cost_compute_is_measured() {
+    let run = Run::new(&[]);
+    let document = run.run(&format!("{SHORT} --sizes 1K --collectives allreduce --beside 0.5 --json")).json();
+    // Half of 132 multiprocessors, between two ranks.
+    assert_eq!(document["conditions"]["load"], 33);
+    let cell = &document["cells"][0];
+    let (own, best) = (cell["own_slowdown"].as_f64().unwrap(), cell["best_slowdown"].as_f64().unwrap());
+    // The load takes as long as eight calls; every channel takes 1 µs of each from it.
+    let alone = 8.0 * cell["own_us"].as_f64().unwrap();
+    assert!(((own - 1.0) * alone / 8.0 - 2.0).abs() < 0.1, "{own} of {alone}");
+    assert!(((best - 1.0) * alone / 8.0 - 4.0).abs() < 0.2, "{best} of {alone}");
+    for row in run.sweep("s.csv").rows {
+        let channels =
+            if let Setting::Knobs { channels, .. } = row.setting { channels.unwrap_or(0) } else { 2 };
+        let lost = (row.slowdown.expect("compute ran beside it") - 1.0) * alone / 8.0;
+        assert!((lost / f64::from(channels) - 1.0).abs() < 0.1, "{row:?} lost {lost}");
+    }
+    let without = run.run(&format!("{SHORT} --sizes 1K --collectives allreduce"));
+    without.assert_error_with("other conditions");
+}
