@@ -9,13 +9,11 @@ use std::collections::BTreeMap;
 use dynamiccl_spec::Collective;
 
 use super::{geometric_mean, median};
-use crate::cluster::{Cluster, ClusterError, CommOptions, InterLink};
+use crate::cluster::{Cluster, ClusterError, CommOptions};
 use crate::measure::sweep::{Link, Setting, Sweep, SweepRow};
 use crate::model::{Call, Constants, Fabric};
-use crate::nccl::{Communicator, Version};
-
-/// What of a line rate TCP payload reaches, with headers and acknowledgements paid.
-const PAYLOAD_SHARE: f64 = 0.99;
+use crate::nccl::Communicator;
+use crate::swept::{VERSION, shared_gpu};
 
 /// How one sweep agrees with the model.
 #[derive(Debug, Clone, PartialEq)]
@@ -76,7 +74,7 @@ impl PreparedSweep {
     /// Works out what NCCL launched for every line of a sweep.
     pub fn new(sweep: &Sweep) -> Result<Self, ClusterError> {
         let cluster = shared_gpu(sweep.link)?;
-        let options = CommOptions { version: Version::V2_28, ..CommOptions::default() };
+        let options = CommOptions { version: VERSION, ..CommOptions::default() };
         let communicator = cluster.communicator(sweep.ranks, &options)?;
         let mut cells: BTreeMap<(Collective, u64), PreparedCell> = BTreeMap::new();
         for row in &sweep.rows {
@@ -184,15 +182,4 @@ impl Fidelity {
             nccl_decision: geometric_mean(&default),
         })
     }
-}
-
-/// The cluster that ranks sharing one GPU over this link make.
-fn shared_gpu(link: Link) -> Result<Cluster, ClusterError> {
-    let mut cluster = Cluster::load("h200_shared")?;
-    if let (Link::Rate(rate), Some(inter)) = (link, cluster.inter.as_mut()) {
-        inter.link = InterLink::TcpVeth;
-        inter.bandwidth = rate.0 * PAYLOAD_SHARE;
-        inter.shaped = true;
-    }
-    Ok(cluster)
 }

@@ -1,0 +1,37 @@
+//! The machine that a sweep was measured on.
+
+use super::SweptError;
+use crate::cluster::{Cluster, ClusterError, InterLink};
+use crate::measure::sweep::{Link, Sweep};
+use crate::workload::Placement;
+
+/// What of a line rate TCP payload reaches, with headers and acknowledgements paid.
+const PAYLOAD_SHARE: f64 = 0.99;
+
+/// The cluster that ranks sharing one GPU over this link make: each is a node of it.
+pub fn shared_gpu(link: Link) -> Result<Cluster, ClusterError> {
+    let mut cluster = Cluster::load("h200_shared")?;
+    if let (Link::Rate(rate), Some(inter)) = (link, cluster.inter.as_mut()) {
+        inter.link = InterLink::TcpVeth;
+        inter.bandwidth = rate.0 * PAYLOAD_SHARE;
+        inter.shaped = true;
+    }
+    Ok(cluster)
+}
+
+/// The cluster of a sweep, and how its ranks lie on it.
+pub(super) fn of(sweep: &Sweep, named: Option<&Cluster>) -> Result<(Cluster, Placement), SweptError> {
+    let Some(cluster) = named else {
+        let place = Placement { nodes: sweep.ranks, ranks_per_node: 1, siblings: 1 };
+        return Ok((shared_gpu(sweep.link)?, place));
+    };
+    let gpus = cluster.gpus_per_node.max(1);
+    let ranks_per_node = sweep.ranks.min(gpus);
+    let place = Placement { nodes: sweep.ranks / ranks_per_node.max(1), ranks_per_node, siblings: 1 };
+    let whole = place.nodes * ranks_per_node == sweep.ranks;
+    if !whole || !cluster.hosts(place.nodes, ranks_per_node) {
+        let (file, ranks, cluster) = (sweep.file.clone(), sweep.ranks, cluster.name.clone());
+        return Err(SweptError::Ranks { file, ranks, cluster, gpus });
+    }
+    Ok((cluster.clone(), place))
+}
