@@ -69,6 +69,7 @@ fn hindsight_knows_every_choice() {
     let mut env = env("live-h200/loopback_4ranks.csv");
     let mut seen = Observation::new(env.spaces());
     env.reset(Some(5), &mut seen).unwrap();
+    let (mut slower, mut faster) = (0, 0);
     for _ in 0..200 {
         let question = env.question().expect("a call to decide");
         let own = Choice::of(&Knobs::OWN, question.gated.own.unwrap());
@@ -80,9 +81,11 @@ fn hindsight_knows_every_choice() {
             assert!(mask.indices(Head::Channels).all(|channels| gains[at(pair, channels)].is_finite()));
         }
         assert_eq!(gains[at(own.index(Head::Pair), 0)], 0.0);
-        assert!(gains.iter().filter(|gain| gain.is_finite()).any(|gain| *gain < 0.0), "something is slower");
+        slower += gains.iter().filter(|gain| **gain < 0.0).count();
+        faster += gains.iter().filter(|gain| **gain > 0.0).count();
         env.step(&Action { choice: own.0, exploratory: false }, &mut seen).unwrap();
     }
+    assert!(slower > 200 && faster > 200, "{slower} choices are slower than NCCL's own, {faster} faster");
 }
 
 /// Measured times scatter as the file says, and the fastest is seen now and then.

@@ -12,6 +12,7 @@ EXAMPLES
     dynamiccl check-env trace --trace job.jsonl --cluster dgx_h100
     dynamiccl check-env sim --curriculum smoke --steps 20000
     dynamiccl check-env trace --trace job.jsonl --json
+    dynamiccl check-env trace --sweep loopback_4ranks.csv
 
 ", exit_codes!()))]
 pub struct CheckEnvArgs {
@@ -25,7 +26,11 @@ pub struct CheckEnvArgs {
     /// small one that we bring along]
     #[arg(long, value_name = "FILE|DIR")]
     pub trace: Option<PathBuf>,
-    /// Cluster that the recording replays on [default: the one that it names]
+    /// Recorded sweep to take times from, instead of a recording to replay: a file, or a folder of them
+    #[arg(long, value_name = "FILE|DIR", conflicts_with = "trace")]
+    pub sweep: Option<PathBuf>,
+    /// Cluster that the recording replays on, or the sweep was measured on [default: the one that it names, or ranks
+    /// that share one H200]
     #[arg(long, value_name = "NAME|FILE")]
     pub cluster: Option<String>,
     /// Random legal steps to take
@@ -39,6 +44,6 @@ pub struct CheckEnvArgs {
 pub enum EnvKind {
     /// Jobs in the simulator
     Sim,
-    /// A recorded job
+    /// A recorded job, or a recorded sweep
     Trace,
 }

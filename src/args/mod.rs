@@ -20,6 +20,8 @@ mod decide;
 mod eval;
 mod export;
 mod inspect;
+mod live;
+mod live_train;
 mod plugin;
 mod shared;
 mod simulate;
@@ -38,6 +40,8 @@ pub use decide::DecideArgs;
 pub use eval::{EvalArgs, Proof};
 pub use export::{ExportArgs, ExportFormat};
 pub use inspect::InspectArgs;
+pub use live::{LiveArgs, LiveCommand};
+pub use live_train::LiveTrainArgs;
 pub use plugin::{DoctorArgs, InstallArgs, LibraryArgs, PluginArgs, PluginCommand, ProbeArgs};
 pub use shared::MachineArgs;
 pub use simulate::SimulateArgs;
@@ -133,6 +137,8 @@ pub enum Command {
     Export(ExportArgs),
     /// The library that NCCL loads: where it is, and whether a job with it would run well
     Plugin(PluginArgs),
+    /// The same on real NCCL: what was measured, and policies fitted to it
+    Live(LiveArgs),
     /// Time the program itself: simulator steps and decisions per second
     #[command(after_long_help = exit_codes!())]
     Bench,

@@ -8,6 +8,8 @@ mod decide;
 mod eval;
 mod export;
 mod inspect;
+mod live;
+mod live_train;
 mod machine;
 mod plugin;
 mod policy_file;
@@ -37,6 +39,7 @@ pub fn run(args: &Args) -> Result<Ending> {
         Command::Inspect(args) => inspect::run(args, &session),
         Command::Export(args) => export::run(args, &session),
         Command::Plugin(args) => plugin::run(args, &session),
+        Command::Live(args) => live::run(args, &session),
         Command::Bench => bench::run(&session),
     }
 }

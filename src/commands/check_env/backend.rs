@@ -7,11 +7,13 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Result, ensure};
+use dynamiccl_env::cluster::Cluster;
 use dynamiccl_env::curriculum::Curriculum;
 use dynamiccl_env::gym::check::Report;
 use dynamiccl_env::job::Job;
 use dynamiccl_env::model::ConstantsFile;
 use dynamiccl_env::sim_env::SimEnv;
+use dynamiccl_env::swept::Swept;
 use dynamiccl_env::trace::Trace;
 
 use super::Plan;
@@ -27,10 +29,15 @@ pub fn check(args: &CheckEnvArgs, plan: &Plan<'_>) -> Result<Report> {
     match args.env {
         EnvKind::Sim => {
             ensure!(
-                args.trace.is_none() && args.cluster.is_none(),
-                "--trace and --cluster go with check-env trace"
+                args.trace.is_none() && args.sweep.is_none() && args.cluster.is_none(),
+                "--trace, --sweep and --cluster go with check-env trace"
             );
             plan.check(|| Ok(SimEnv::mixed(curriculum.stages.iter().cloned(), Arc::clone(&constants))))
+        }
+        EnvKind::Trace if let Some(path) = &args.sweep => {
+            let cluster = args.cluster.as_deref().map(Cluster::load).transpose()?;
+            let sweeps = Swept::read(path, cluster.as_ref())?;
+            plan.check(|| Ok(SimEnv::of_sweeps(sweeps.iter().cloned(), None, Arc::clone(&constants))))
         }
         EnvKind::Trace => {
             let trace = trace(args.trace.as_deref())?;

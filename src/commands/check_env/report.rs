@@ -22,7 +22,7 @@ impl<'a> Document<'a> {
     /// The report on what the words name.
     pub fn new(args: &'a CheckEnvArgs, report: &'a Report) -> Self {
         let sim = args.env == EnvKind::Sim;
-        let trace = args.trace.as_ref().map(|path| path.display().to_string());
+        let trace = args.trace.as_ref().or(args.sweep.as_ref()).map(|path| path.display().to_string());
         let curriculum = sim.then_some(args.curriculum.as_str());
         Document { env: args.env, curriculum, trace, ok: report.ok(), report }
     }
