@@ -11,7 +11,7 @@ use crate::util::{Dir, assert_same};
 const SIMULATE: &str = "simulate --cluster dgx_a100 --nodes 2 --collective allreduce";
 
 /// Every command, and none.
-const COMMANDS: [&str; 16] = [
+const COMMANDS: [&str; 17] = [
     "",
     "simulate",
     "validate",
@@ -27,6 +27,7 @@ const COMMANDS: [&str; 16] = [
     "plugin path",
     "plugin install",
     "plugin doctor",
+    "live train",
     "bench",
 ];
 

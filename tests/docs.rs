@@ -52,7 +52,7 @@ fn the_cluster_page_explains_every_field() {
 }
 
 /// Commands that between them print every field of every document.
-const DOCUMENTS: [&str; 19] = [
+const DOCUMENTS: [&str; 20] = [
     "simulate --curriculum smoke --worlds 1",
     "simulate --cluster dgx_a100 --nodes 1 --collective allreduce --bytes 1M",
     "validate --sweeps sweeps",
@@ -71,6 +71,7 @@ const DOCUMENTS: [&str; 19] = [
     "plugin path",
     "plugin install --to lib",
     "plugin doctor --ranks 1",
+    "live train --sweep sweep.csv --out fitted.safetensors --steps 1",
     "bench",
 ];
 
@@ -79,6 +80,7 @@ fn the_command_page_explains_every_field() {
     let dir = Dir::new();
     dir.borrow("tests/data/sweeps", "sweeps");
     dir.borrow("tests/data/tables", "tables");
+    dir.borrow("env/tests/data/live-h200-held-out/1gbit_2ranks.csv", "sweep.csv");
     dir.borrow("env/tests/data/logs/v2_17_3.json", "all_reduce.json");
     dir.borrow("env/tests/data/traces/job.jsonl", "job.jsonl");
     dir.write_policy("tiny.safetensors");
@@ -112,6 +114,7 @@ fn the_command_page_explains_every_flag() {
         "plugin path",
         "plugin install",
         "plugin doctor",
+        "live train",
         "bench",
     ] {
         let help = Dir::new().run(&format!("{command} -h")).stdout;

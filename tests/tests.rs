@@ -39,6 +39,9 @@ mod plugin;
 mod plugin_doctor;
 mod plugin_ranks;
 
+/// `live train`.
+mod live_train;
+
 /// `bench`.
 mod bench;
 

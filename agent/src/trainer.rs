@@ -122,7 +122,12 @@ impl<E: Trainable> Trainer<E> {
 
     /// An agent that goes on from a policy. What is usual is folded into the policy's weights already, so nothing is
     /// normalised any more: the same network for the same rows. Its critic starts anew.
-    pub fn go_on(makings: Makings, policy: &Weights, seed: u64, make: impl Fn() -> E) -> Result<Self, EnvError> {
+    pub fn go_on(
+        makings: Makings,
+        policy: &Weights,
+        seed: u64,
+        make: impl Fn() -> E,
+    ) -> Result<Self, EnvError> {
         let layout = Arc::clone(makings.learner.layout());
         if policy.shape() != layout.shape {
             return Err(EnvError::Backend("the policy has another shape than the configuration".to_owned()));

@@ -75,7 +75,8 @@ fn hindsight_knows_every_choice() {
         let own = Choice::of(&Knobs::OWN, question.gated.own.unwrap());
         let mut gains = vec![0.0; CHOICES];
         env.gains(&own, &mut gains).expect("something to choose");
-        let at = |pair: usize, channels: usize| (pair * Head::Channels.size() + channels) * Head::Chunk.size();
+        let at =
+            |pair: usize, channels: usize| (pair * Head::Channels.size() + channels) * Head::Chunk.size();
         let mask = question.gated.mask;
         for pair in mask.indices(Head::Pair) {
             assert!(mask.indices(Head::Channels).all(|channels| gains[at(pair, channels)].is_finite()));

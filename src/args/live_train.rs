@@ -6,7 +6,7 @@ use std::path::PathBuf;
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = concat!("\
 EXAMPLES
-    dynamiccl live train --sweep loopback_4ranks.csv --out mine.safetensors
+    dynamiccl live train --sweep loopback_4ranks.csv --out mine.safetensors --judge again.csv
     dynamiccl live train --policy old.safetensors --sweep sweeps --out mine.safetensors --seconds 30
     dynamiccl live train --sweep a.csv,b.csv --out mine.safetensors --steps 100000 --fail-below 0.95 --json
 
@@ -20,20 +20,23 @@ pub struct LiveTrainArgs {
     /// Sweeps to fit it to, separated by commas: files as live sweep writes them, or folders of such
     #[arg(long, value_name = "FILES|DIRS", value_delimiter = ',', required = true)]
     pub sweep: Vec<PathBuf>,
-    /// Cluster that they were measured on [default: ranks that share one H200, each a host of its own]
+    /// Other sweeps to judge it on, to which it is not fitted
+    #[arg(long, value_name = "FILES|DIRS", value_delimiter = ',')]
+    pub judge: Vec<PathBuf>,
+    /// Cluster that all of them were measured on [default: ranks that share one H200, each a host of its own]
     #[arg(long, value_name = "NAME|FILE")]
     pub cluster: Option<String>,
     /// File to write the policy to
     #[arg(long, value_name = "FILE")]
     pub out: PathBuf,
     /// End after this many steps
-    #[arg(long, value_name = "N", default_value_t = 400_000, value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = 100_000, value_parser = clap::value_parser!(u64).range(1..))]
     pub steps: u64,
     /// End after this many seconds
     #[arg(long, value_name = "S", default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..))]
     pub seconds: u64,
-    /// End when this share of what there is to win was won on every sweep
-    #[arg(long, value_name = "SHARE", default_value_t = 0.98, value_parser = share)]
+    /// End when this share of what there is to win was won on every sweep, and no cell is below 0.97
+    #[arg(long, value_name = "SHARE", default_value_t = 0.99, value_parser = share)]
     pub enough: f64,
     /// Share of the environments that have simulated jobs, so that other machines are not forgotten
     #[arg(long, value_name = "SHARE", default_value_t = 0.25, value_parser = share)]

@@ -129,7 +129,9 @@ impl<'a> Running<'a> {
         let mut observation = Observation::new(env.spaces());
         env.reset(Some(seed), &mut observation)?;
         // Whether a cluster is held out is read from files: once for a job, not at every call.
-        let ground = env.machine().map(|(cluster, nodes)| (cluster.tier(nodes), !env.is_recorded() && is_held_out(cluster)));
+        let ground = env
+            .machine()
+            .map(|(cluster, nodes)| (cluster.tier(nodes), !env.is_recorded() && is_held_out(cluster)));
         let (tier, held_out) = ground.unwrap_or_default();
         let (calls, over, truths, said, failed) = (0, false, Vec::new(), Knobs::OWN, None);
         Ok(Running { env, observation, tier, held_out, cells, calls, over, truths, said, failed })

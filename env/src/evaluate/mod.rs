@@ -138,7 +138,8 @@ impl Evaluation<'_> {
         let pieces: Vec<usize> = (0..sweeps.len() * of_sweep).collect();
         let parts = spread::spread(self.threads, &pieces, |&piece| {
             let swept = &sweeps[piece / of_sweep];
-            let make = || SimEnv::of_sweeps([Arc::clone(swept)], Some(Shown::NOTHING), Arc::clone(&constants));
+            let make =
+                || SimEnv::of_sweeps([Arc::clone(swept)], Some(Shown::NOTHING), Arc::clone(&constants));
             let at = piece % of_sweep / self.worlds as usize;
             let (job, tuner) = (seed_of(!self.seed, piece), seed_of(self.seed, at));
             let part = jobs::judge(&make, entrants, (at, seeds), job, tuner)?;

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use dynamiccl_spec::features::{CONTEXT_WIDTH, CallContext, Encoder};
-use dynamiccl_spec::{Collective, CostTable, Gate, Gated, Gates, JobContext, Knobs, PairMask, Path, Role, Workload};
+use dynamiccl_spec::{
+    Collective, CostTable, Gate, Gated, Gates, JobContext, Knobs, PairMask, Path, Role, Workload,
+};
 
 use crate::cluster::{Cluster, ClusterError, CommOptions};
 use crate::job::Job;

@@ -41,7 +41,9 @@ impl Call<'_> {
 
     /// The launch that any number of channels leads to: a file may have asked for one that is no choice of ours.
     fn requested(&self, pair: Pair, channels: Option<u32>) -> Option<Launch> {
-        let Some(channels) = channels else { return self.realise(&Knobs::with_pair(pair, ChannelChoice::OWN)) };
+        let Some(channels) = channels else {
+            return self.realise(&Knobs::with_pair(pair, ChannelChoice::OWN));
+        };
         let nearest = ChannelChoice::all().filter(|choice| choice.requested().is_some_and(|n| n <= channels));
         let exact = nearest.last().filter(|choice| choice.requested() == Some(channels));
         self.realise(&Knobs::with_pair(pair, exact?))
@@ -50,7 +52,11 @@ impl Call<'_> {
 
 impl Cell {
     /// What the lines of a call say; none where NCCL's own choice or everything else is missing.
-    pub fn new(communicator: &Communicator, (collective, bytes): (Collective, u64), rows: &[SweepRow]) -> Option<Self> {
+    pub fn new(
+        communicator: &Communicator,
+        (collective, bytes): (Collective, u64),
+        rows: &[SweepRow],
+    ) -> Option<Self> {
         let table = communicator.cost_table(collective, bytes, 1);
         let call = Call { communicator, collective, bytes, table };
         let own = call.realise(&Knobs::OWN)?;

@@ -47,6 +47,8 @@ pub struct CellJudgement {
     pub chosen_us: f64,
     /// µs of the best.
     pub best_us: f64,
+    /// The knobs that are the best.
+    pub best: Knobs,
 }
 
 impl CellJudgement {
@@ -60,7 +62,8 @@ impl CellJudgement {
 pub fn judge(swept: &Arc<Swept>, shown: Shown, tuner: &mut dyn Tuner) -> Result<Judgement, SweptError> {
     let asking = Asking::in_job(&swept.job(shown), &swept.place)?;
     tuner.begin();
-    let cells = swept.calls().into_iter().filter_map(|call| cell(swept, &asking, call.collective, call.bytes, tuner));
+    let cells =
+        swept.calls().into_iter().filter_map(|call| cell(swept, &asking, call.collective, call.bytes, tuner));
     let cells: Vec<CellJudgement> = cells.collect();
     let mean = |of: fn(&CellJudgement) -> f64| {
         cells.iter().map(|cell| ln(cell.own_us / of(cell))).sum::<f64>() / cells.len().max(1) as f64
@@ -93,6 +96,7 @@ fn cell(
     let legal = asked.gated.own.is_some_and(|pair| mask.refuses(&Choice::of(&decided, pair)).is_none());
     let knobs = if legal { decided } else { own };
     let own_us = micros(&own)?;
-    let best_us = knobs_in(&mask).filter_map(|knobs| micros(&knobs)).fold(own_us, f64::min);
-    Some(CellJudgement { collective, bytes, knobs, own_us, chosen_us: micros(&knobs)?, best_us })
+    let all = knobs_in(&mask).filter_map(|knobs| Some((knobs, micros(&knobs)?)));
+    let (best, best_us) = all.fold((own, own_us), |best, other| if other.1 < best.1 { other } else { best });
+    Some(CellJudgement { collective, bytes, knobs, own_us, chosen_us: micros(&knobs)?, best_us, best })
 }

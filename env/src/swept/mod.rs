@@ -103,7 +103,8 @@ impl Swept {
 
     /// One call of every cell.
     pub(crate) fn calls(&self) -> Vec<Planned> {
-        let call = |&(collective, bytes): &(Collective, u64)| Planned::alone(collective, bytes, Role::Unknown);
+        let call =
+            |&(collective, bytes): &(Collective, u64)| Planned::alone(collective, bytes, Role::Unknown);
         self.cells.keys().map(call).collect()
     }
 
@@ -119,7 +120,13 @@ impl Swept {
     }
 
     /// The µs that one call of a launch took, drawn by a number from 0 to 1; none where it was not measured.
-    pub(crate) fn draw(&self, collective: Collective, bytes: u64, realised: &Realised, at: f64) -> Option<f64> {
+    pub(crate) fn draw(
+        &self,
+        collective: Collective,
+        bytes: u64,
+        realised: &Realised,
+        at: f64,
+    ) -> Option<f64> {
         self.cells.get(&(collective, bytes))?.times(realised).map(|times| times.draw(at))
     }
 }

@@ -50,7 +50,15 @@ mod tests {
         let mut times = Times::default();
         for &[min_us, median_us, max_us] in lines {
             let (collective, bytes, setting) = (Collective::AllReduce, 1024, Setting::Default);
-            times.add(&SweepRow { collective, bytes, setting, median_us, min_us, max_us, nccl_model_us: None });
+            times.add(&SweepRow {
+                collective,
+                bytes,
+                setting,
+                median_us,
+                min_us,
+                max_us,
+                nccl_model_us: None,
+            });
         }
         times
     }

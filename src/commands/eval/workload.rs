@@ -74,7 +74,8 @@ fn is_recording(word: &str) -> bool {
 
 /// Whether a path is that of a sweep, or of a folder with one in it.
 fn is_sweep(path: &Path) -> bool {
-    let is_csv = |path: &Path| path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("csv"));
+    let is_csv =
+        |path: &Path| path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("csv"));
     let mut entries = path.read_dir().into_iter().flatten().flatten();
     is_csv(path) || entries.any(|entry| is_csv(&entry.path()))
 }

@@ -4,11 +4,12 @@ mod policy;
 mod report;
 
 use std::io::Write;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
 use dynamiccl_agent::fit::{self, Fit, Setup};
 use dynamiccl_env::cluster::Cluster;
 use dynamiccl_env::curriculum::Curriculum;
@@ -31,6 +32,7 @@ pub fn run(args: &LiveTrainArgs, session: &Session) -> Result<Ending> {
         file => Frozen::open(file.as_ref())?,
     };
     let setup = setup(args, &source, session.seed)?;
+    let others = sweeps("--judge", &args.judge, args)?;
     let mut out = OutFile::create(&args.out)?;
     let begun = Instant::now();
     let fit = train(setup, args, session)?;
@@ -39,7 +41,7 @@ pub fn run(args: &LiveTrainArgs, session: &Session) -> Result<Ending> {
     Frozen::read(&bytes).context("what would be written cannot be read")?;
     out.write_all(&bytes).with_context(|| format!("cannot write {}", args.out.display()))?;
     out.commit()?;
-    let report = Report::new(args, &source, &frozen, &fit, begun.elapsed().as_secs_f64());
+    let report = Report::new(args, [&source, &frozen], &fit, &others, begun.elapsed().as_secs_f64())?;
     session.report("live train", &report)?;
     Ok(if report.passed == Some(false) { Ending::No } else { Ending::Done })
 }
@@ -52,7 +54,7 @@ fn setup(args: &LiveTrainArgs, source: &Frozen, seed: u64) -> Result<Setup> {
     Ok(Setup {
         policy: source.weights.clone(),
         margin: source.about.margin,
-        sweeps: sweeps(args)?,
+        sweeps: sweeps("--sweep", &args.sweep, args)?,
         stage: Arc::clone(curriculum.stages.last().context("a curriculum without a stage")?),
         simulated: args.simulated,
         config,
@@ -64,13 +66,14 @@ fn setup(args: &LiveTrainArgs, source: &Frozen, seed: u64) -> Result<Setup> {
     })
 }
 
-fn sweeps(args: &LiveTrainArgs) -> Result<Vec<Arc<Swept>>> {
+fn sweeps(flag: &str, paths: &[PathBuf], args: &LiveTrainArgs) -> Result<Vec<Arc<Swept>>> {
     let cluster = args.cluster.as_deref().map(Cluster::load).transpose()?;
     let mut sweeps: Vec<Arc<Swept>> = Vec::new();
-    for path in &args.sweep {
-        sweeps.extend(Swept::read(path, cluster.as_ref()).with_context(|| format!("--sweep {}", path.display()))?);
+    for path in paths {
+        sweeps.extend(
+            Swept::read(path, cluster.as_ref()).with_context(|| format!("{flag} {}", path.display()))?,
+        );
     }
-    ensure!(!sweeps.is_empty(), "no sweep: give at least one file with --sweep");
     Ok(sweeps)
 }
 

@@ -40,7 +40,10 @@ pub fn fitted(source: &Frozen, fit: &Fit, args: &LiveTrainArgs, seed: u64) -> Fr
 
 fn results(judged: &Judgement) -> [(String, f64); 2] {
     let sweep = word(&judged.sweep);
-    [(format!("measured_speedup.{sweep}"), judged.speedup), (format!("measured_worst.{sweep}"), judged.worst_cell)]
+    [
+        (format!("measured_speedup.{sweep}"), judged.speedup),
+        (format!("measured_worst.{sweep}"), judged.worst_cell),
+    ]
 }
 
 /// A file's name as a word of a list, which may hold no comma, no equals sign and no space.

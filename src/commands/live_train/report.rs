@@ -1,9 +1,11 @@
 //! The result of `live train`: what the policy made of each sweep before and after.
 
 use std::fmt;
+use std::sync::Arc;
 
+use anyhow::Result;
 use dynamiccl_agent::fit::{Fit, Judged};
-use dynamiccl_env::swept::Judgement;
+use dynamiccl_env::swept::{Judgement, Swept};
 use dynamiccl_policies::frozen::Frozen;
 use serde::Serialize;
 
@@ -32,6 +34,7 @@ pub struct Report {
 /// One sweep.
 #[derive(Debug, Serialize)]
 struct Line {
+    fitted: bool,
     sweep: String,
     ranks: u32,
     cells: usize,
@@ -58,10 +61,19 @@ impl Won {
 
 impl Report {
     /// The report on a fit.
-    pub fn new(args: &LiveTrainArgs, source: &Frozen, written: &Frozen, fit: &Fit, seconds: f64) -> Self {
+    pub fn new(
+        args: &LiveTrainArgs,
+        [source, written]: [&Frozen; 2],
+        fit: &Fit,
+        others: &[Arc<Swept>],
+        seconds: f64,
+    ) -> Result<Self> {
         let hash = |frozen: &Frozen| format!("{:016x}", frozen.hash());
         let headroom = fit.best().headroom();
-        Report {
+        let [before, after] = fit.elsewhere(others)?;
+        let mut sweeps = lines(true, fit.before(), fit.best());
+        sweeps.extend(lines(false, &before, &after));
+        Ok(Report {
             policy: args.policy.clone(),
             source_hash: hash(source),
             out: name(&args.out),
@@ -69,17 +81,18 @@ impl Report {
             steps: fit.steps(),
             best_step: fit.best().steps,
             seconds,
-            sweeps: lines(fit.before(), fit.best()),
+            sweeps,
             headroom,
             fail_below: args.fail_below,
             passed: args.fail_below.map(|least| headroom >= least),
-        }
+        })
     }
 }
 
-fn lines(before: &Judged, after: &Judged) -> Vec<Line> {
+fn lines(fitted: bool, before: &Judged, after: &Judged) -> Vec<Line> {
     let all = before.untold.iter().zip(&after.untold).zip(&after.told);
     let line = |((before, after), told): ((&Judgement, &Judgement), &Judgement)| Line {
+        fitted,
         sweep: after.sweep.clone(),
         ranks: after.ranks,
         cells: after.cells.len(),
@@ -97,9 +110,10 @@ fn percent(share: Option<f64>) -> String {
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "# measured: {} {} fitted in {} steps to", self.policy, self.source_hash, self.steps)?;
+        writeln!(f, "# measured: {} {} fitted in {} steps", self.policy, self.source_hash, self.steps)?;
         let mut table = Table::new([
             Column::left("sweep"),
+            Column::left("fitted"),
             Column::right("ranks"),
             Column::right("cells"),
             Column::right("best").unit("(x)"),
@@ -112,6 +126,7 @@ impl fmt::Display for Report {
         for line in &self.sweeps {
             table.row([
                 line.sweep.clone(),
+                if line.fitted { "yes" } else { "no" }.to_owned(),
                 line.ranks.to_string(),
                 line.cells.to_string(),
                 format!("{:.3}", line.oracle),
@@ -128,6 +143,10 @@ impl fmt::Display for Report {
             writeln!(f, "Verdict  {:.3} {is} {least}: {answer}", self.headroom)?;
         }
         let won = 100.0 * self.headroom;
-        writeln!(f, "Summary  wrote policy {} to {}: {won:.1} % of what there was to win, in {:.0} s", self.hash, self.out, self.seconds)
+        writeln!(
+            f,
+            "Summary  wrote policy {} to {}: {won:.1} % of what there was to win, in {:.0} s",
+            self.hash, self.out, self.seconds
+        )
     }
 }

@@ -28,7 +28,9 @@ pub fn config(args: &TrainArgs, usual: Config) -> Result<Config> {
 
 /// A configuration with some of its settings changed.
 pub fn with(config: Config, settings: &[String]) -> Result<Config> {
-    settings.iter().try_fold(config, |config, word| set(&config, word).with_context(|| format!("--set {word}")))
+    settings
+        .iter()
+        .try_fold(config, |config, word| set(&config, word).with_context(|| format!("--set {word}")))
 }
 
 fn read(file: &Path) -> Result<Config> {
