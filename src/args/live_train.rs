@@ -8,7 +8,7 @@ use std::path::PathBuf;
 EXAMPLES
     dynamiccl live train --sweep loopback_4ranks.csv --out mine.safetensors --judge again.csv
     dynamiccl live train --policy old.safetensors --sweep sweeps --out mine.safetensors --seconds 30
-    dynamiccl live train --sweep a.csv,b.csv --out mine.safetensors --steps 100000 --fail-below 0.95 --json
+    dynamiccl live train --sweep a.csv,b.csv --out mine.safetensors --fail-below 0.95 --json
 
 What comes out is the same for the same words and seed, unless --seconds end it.
 
