@@ -32,6 +32,7 @@ const COMMANDS: &[&str] = &[
     "rails",
     "live sweep",
     "live eval",
+    "live train",
     "bench",
 ];
 

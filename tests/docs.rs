@@ -81,6 +81,7 @@ const DOCUMENTS: &[&str] = &[
     "rails --jitter 0.02 --iterations 1 --repetitions 2",
     "rails --table3",
     "rails --bom",
+    "live train --sweep sweep.csv --out fitted.safetensors --steps 1",
     "bench",
 ];
 
@@ -89,6 +90,7 @@ fn the_command_page_explains_every_field() {
     let dir = Dir::new();
     dir.borrow("tests/data/sweeps", "sweeps");
     dir.borrow("tests/data/tables", "tables");
+    dir.borrow("env/tests/data/live-h200-held-out/1gbit_2ranks.csv", "sweep.csv");
     dir.borrow("env/tests/data/logs/v2_17_3.json", "all_reduce.json");
     dir.borrow("env/tests/data/traces/job.jsonl", "job.jsonl");
     dir.write_policy("tiny.safetensors");
@@ -127,6 +129,7 @@ fn the_command_page_explains_every_flag() {
         "rails",
         "live sweep",
         "live eval",
+        "live train",
         "bench",
     ] {
         let help = Dir::new().run(&format!("{command} -h")).stdout;

@@ -44,6 +44,8 @@ mod plugin_ranks;
 
 /// `live`.
 mod live;
+/// `live train`.
+mod live_train;
 /// `rails`.
 mod rails;
 /// `wan`.

@@ -1,8 +1,9 @@
-//! What an agent starts from: NCCL's default, and a memory that is a table.
+//! What an agent starts from: NCCL's default and a memory that is a table, or a policy that is there already.
 //!
 //! Heads start at zero, so the anchor alone decides and every choice is NCCL's own until something is
 //! measured; the layers below them start random.
 
+use dynamiccl_policies::network::Weights;
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 
@@ -28,6 +29,18 @@ pub fn start(
     }
     if table && table::fits(&layout.shape) {
         table::lay(params, contexts, histories);
+    }
+}
+
+/// Puts parameters where a policy left them; what it has not, the critic, starts at random.
+pub fn go_on(params: &mut Params, policy: &Weights, rng: &mut ChaCha8Rng) {
+    let layout = params.layout().clone();
+    for tensor in layout.tensors() {
+        let values = params.tensor_mut(tensor.name);
+        match policy.get(tensor.name) {
+            Some(known) => values.copy_from_slice(known),
+            None => at_random(tensor, values, rng),
+        }
     }
 }
 

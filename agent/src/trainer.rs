@@ -116,9 +116,41 @@ impl<E: Trainable> Trainer<E> {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         start::start(&mut params, &contexts.scaling(), &histories.scaling(), config.network.table, &mut rng);
         ablation.start(&mut params);
+        let makings = Makings { config, learner, threads };
+        Trainer::begin(makings, ablation, params, [contexts, histories], seed, make)
+    }
+
+    /// An agent that goes on from a policy. What is usual is folded into the policy's weights already, so nothing is
+    /// normalised any more: the same network for the same rows. Its critic starts anew.
+    pub fn go_on(
+        makings: Makings,
+        policy: &Weights,
+        seed: u64,
+        make: impl Fn() -> E,
+    ) -> Result<Self, EnvError> {
+        let layout = Arc::clone(makings.learner.layout());
+        if policy.shape() != layout.shape {
+            return Err(EnvError::Backend("the policy has another shape than the configuration".to_owned()));
+        }
+        let ablation = ablation(&makings.config, &layout)?;
+        let mut params = Params::new(layout);
+        start::go_on(&mut params, policy, &mut ChaCha8Rng::seed_from_u64(seed));
+        let normalisers = [CONTEXT_WIDTH, HISTORY_WIDTH].map(Normaliser::new);
+        Trainer::begin(makings, ablation, params, normalisers, seed, make)
+    }
+
+    fn begin(
+        makings: Makings,
+        ablation: Ablation,
+        params: Params,
+        [contexts, histories]: [Normaliser; 2],
+        seed: u64,
+        make: impl Fn() -> E,
+    ) -> Result<Self, EnvError> {
+        let Makings { config, learner, threads } = makings;
+        let layout = Arc::clone(params.layout());
         let network = Network::new(&params.folded(&contexts, &histories));
-        let rollout = config.rollout();
-        let collector = Collector::new(make, seed, &network, rollout, threads)?;
+        let collector = Collector::new(make, seed, &network, config.rollout(), threads)?;
         Ok(Trainer {
             adam: Adam::new(layout.len()),
             pace: start::pace(&config, &layout),

@@ -25,6 +25,7 @@ pub mod recall;
 pub mod reward;
 pub mod sim;
 pub mod sim_env;
+pub mod swept;
 pub mod threads;
 pub mod trace;
 pub mod trigger;

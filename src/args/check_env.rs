@@ -14,6 +14,7 @@ EXAMPLES
     dynamiccl check-env trace --trace job.jsonl --json
     dynamiccl check-env rails --steps 20000
     dynamiccl check-env wan
+    dynamiccl check-env trace --sweep loopback_4ranks.csv
 
 ", exit_codes!()))]
 pub struct CheckEnvArgs {
@@ -27,7 +28,11 @@ pub struct CheckEnvArgs {
     /// small one that we bring along]
     #[arg(long, value_name = "FILE|DIR")]
     pub trace: Option<PathBuf>,
-    /// Cluster that the recording replays on [default: the one that it names]
+    /// Recorded sweep to take times from, instead of a recording to replay: a file, or a folder of them
+    #[arg(long, value_name = "FILE|DIR", conflicts_with = "trace")]
+    pub sweep: Option<PathBuf>,
+    /// Cluster that the recording replays on, or the sweep was measured on [default: the one that it names, or ranks
+    /// that share one H200]
     #[arg(long, value_name = "NAME|FILE")]
     pub cluster: Option<String>,
     /// Random legal steps to take
@@ -41,7 +46,7 @@ pub struct CheckEnvArgs {
 pub enum EnvKind {
     /// Jobs in the simulator
     Sim,
-    /// A recorded job
+    /// A recorded job, or a recorded sweep
     Trace,
     /// Collectives across datacentres
     Wan,

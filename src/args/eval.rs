@@ -41,7 +41,8 @@ pub struct EvalArgs {
     #[arg(value_parser = clap::value_parser!(u32).range(1..))]
     pub nodes: Vec<u32>,
     /// Calls to judge on: "cells" (every collective in every size), a curriculum whose jobs are drawn, a recorded
-    /// job, or the folder of what the plugin recorded of one
+    /// job, the folder of what the plugin recorded of one, or a recorded sweep (.csv) or a folder of them, whose
+    /// measured times then count
     #[arg(long, value_name = "cells|NAME|FILE|DIR", default_value = "cells")]
     pub workload: String,
     /// Worlds of each seed

@@ -7,6 +7,7 @@ use dynamiccl_live::clock::Clock;
 use dynamiccl_spec::words::UnknownWord;
 use dynamiccl_spec::{Bytes, ChannelChoice, ChunkChoice, Collective, ThreadChoice};
 
+use super::live_train::LiveTrainArgs;
 use super::shared::{assignment, tuned_collective};
 
 /// Words of `live`.
@@ -15,6 +16,7 @@ use super::shared::{assignment, tuned_collective};
 EXAMPLES
     dynamiccl live sweep --ranks 2 --share-gpu --out loopback_2ranks.csv
     dynamiccl live sweep --ranks 8 --out node.csv --collectives allreduce --sizes 1K..1G
+    dynamiccl live train --sweep loopback_4ranks.csv --out mine.safetensors
 
 ", exit_codes!()))]
 pub struct LiveArgs {
@@ -30,6 +32,8 @@ pub enum LiveCommand {
     Sweep(SweepArgs),
     /// Judge a policy against NCCL's own choice on real ranks
     Eval(LiveEvalArgs),
+    /// Fit a policy to recorded sweeps; no GPU is needed
+    Train(LiveTrainArgs),
     /// Take away what a run has left behind, should it be killed; the other commands start this beside themselves
     #[command(hide = true)]
     Guard,

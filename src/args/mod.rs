@@ -21,6 +21,7 @@ mod eval;
 mod export;
 mod inspect;
 mod live;
+mod live_train;
 mod plugin;
 mod rails;
 mod shared;
@@ -43,6 +44,7 @@ pub use eval::{EvalArgs, Proof};
 pub use export::{ExportArgs, ExportFormat};
 pub use inspect::InspectArgs;
 pub use live::{JobArgs, LiveArgs, LiveCommand, LiveEvalArgs, LiveRival, SweepArgs};
+pub use live_train::LiveTrainArgs;
 pub use plugin::{DoctorArgs, InstallArgs, LibraryArgs, PluginArgs, PluginCommand, ProbeArgs};
 pub use rails::RailsArgs;
 pub use shared::MachineArgs;
@@ -147,7 +149,7 @@ pub enum Command {
     Plugin(PluginArgs),
     /// Photonic rails: what changing circuits costs a job, and what the network behind it costs
     Rails(RailsArgs),
-    /// The same on real NCCL: time every setting on real ranks
+    /// The same on real NCCL: settings timed, policies judged on real ranks and fitted to what was measured
     Live(LiveArgs),
     /// Time the program itself: simulator steps and decisions per second
     #[command(after_long_help = exit_codes!())]

@@ -9,6 +9,7 @@ mod eval;
 mod export;
 mod inspect;
 mod live;
+mod live_train;
 mod machine;
 mod plugin;
 mod policy_file;

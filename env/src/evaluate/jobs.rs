@@ -129,7 +129,9 @@ impl<'a> Running<'a> {
         let mut observation = Observation::new(env.spaces());
         env.reset(Some(seed), &mut observation)?;
         // Whether a cluster is held out is read from files: once for a job, not at every call.
-        let ground = env.machine().map(|(cluster, nodes)| (cluster.tier(nodes), is_held_out(cluster)));
+        let ground = env
+            .machine()
+            .map(|(cluster, nodes)| (cluster.tier(nodes), !env.is_recorded() && is_held_out(cluster)));
         let (tier, held_out) = ground.unwrap_or_default();
         let (calls, over, truths, said, failed) = (0, false, Vec::new(), Knobs::OWN, None);
         Ok(Running { env, observation, tier, held_out, cells, calls, over, truths, said, failed })
@@ -216,7 +218,8 @@ impl Calls for Running<'_> {
     fn run(&mut self, choice: usize) -> Outcome {
         let question = self.env.question().expect("a call runs after it was asked about");
         let cluster = self.env.machine().map_or_else(String::new, |(cluster, _)| cluster.name.clone());
-        let (collective, bytes) = (question.call.collective, rounded(question.call.bytes));
+        let (collective, bytes) = (question.call.collective, question.call.bytes);
+        let bytes = if self.env.is_recorded() { bytes } else { rounded(bytes) };
         let place = Place { cluster, nodes: question.nodes, collective, bytes };
         self.calls += 1;
         let (own, best) = (self.truths[0], self.best());

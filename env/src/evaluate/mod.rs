@@ -16,10 +16,14 @@ pub(crate) mod spread;
 mod summary;
 pub mod tiers;
 
+use std::sync::Arc;
+
 use crate::cluster::ClusterError;
 use crate::gym::{EnvError, seed_of};
+use crate::job::Shown;
 use crate::model::ConstantsFile;
 use crate::sim_env::SimEnv;
+use crate::swept::Swept;
 use crate::world::World;
 pub use entrant::{Entrant, Make, Player};
 use gathered::Gathered;
@@ -116,6 +120,33 @@ impl Evaluation<'_> {
         let mut gathered = Gathered::join(parts);
         gathered.keep(|tier| tiers.contains(&tier));
         Ok(self.report(workload, entrants, &[gathered], pieces.len() as u64))
+    }
+
+    /// Judges entrants on every call of recorded sweeps, by the times that were measured there; as many jobs on each as
+    /// there are worlds. Nothing is told but what NCCL tells, as to a plugin without a deployment file. `step` hears of
+    /// each job, and its error ends the work. `bayes` has no meaning here and is refused.
+    pub fn sweeps<E: Send + From<EnvError>>(
+        &self,
+        workload: &str,
+        sweeps: &[Arc<Swept>],
+        entrants: &[Entrant],
+        step: impl Fn() -> Result<(), E> + Sync,
+    ) -> Result<Report, E> {
+        let constants = Arc::new(self.constants.clone());
+        let seeds = self.seeds as usize;
+        let of_sweep = seeds * self.worlds as usize;
+        let pieces: Vec<usize> = (0..sweeps.len() * of_sweep).collect();
+        let parts = spread::spread(self.threads, &pieces, |&piece| {
+            let swept = &sweeps[piece / of_sweep];
+            let make =
+                || SimEnv::of_sweeps([Arc::clone(swept)], Some(Shown::NOTHING), Arc::clone(&constants));
+            let at = piece % of_sweep / self.worlds as usize;
+            let (job, tuner) = (seed_of(!self.seed, piece), seed_of(self.seed, at));
+            let part = jobs::judge(&make, entrants, (at, seeds), job, tuner)?;
+            step().map(|()| part)
+        })?;
+        let report = self.report(workload, entrants, &[Gathered::join(parts)], pieces.len() as u64);
+        Ok(Report { simulated: false, ..report })
     }
 
     /// The worlds of each seed; no training ever meets one of them.

@@ -15,9 +15,9 @@ pub const MARKS: [u32; 3] = [50, 200, 1000];
 /// The result of an evaluation.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Report {
-    /// Always: no number here was measured.
+    /// Whether true times are the simulator's; where not, all of them come from recorded measurements.
     pub simulated: bool,
-    /// What was called: `cells`, or the name of a curriculum or trace.
+    /// What was called: `cells`, or the name of a curriculum, trace or sweep.
     pub workload: String,
     /// Independent repetitions; `speedup_std` is over them.
     pub seeds: u32,

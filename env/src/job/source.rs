@@ -1,4 +1,4 @@
-//! Where a job's calls come from: a training program, a benchmark, or a recorded trace.
+//! Where a job's calls come from: a training program, a benchmark, a recorded trace, or a recorded sweep.
 
 use std::sync::Arc;
 
@@ -6,6 +6,7 @@ use dynamiccl_spec::{Collective, Parallelism, Role};
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 
+use crate::swept::Swept;
 use crate::workload::{Placement, Planned, Program, Recipe};
 
 /// Smallest and largest size of a benchmark, as powers of two.
@@ -33,6 +34,8 @@ pub enum Source {
     Benchmark,
     /// A recorded job.
     Trace(Arc<Traced>),
+    /// Every call of a recorded sweep round and round, with the times that were measured there.
+    Sweep(Arc<Swept>),
 }
 
 /// A recorded job as one iteration of calls.
@@ -49,7 +52,7 @@ impl Source {
     pub fn parallelism(&self) -> Parallelism {
         match self {
             Source::Training { recipe, .. } => recipe.layout.parallelism(),
-            Source::Benchmark | Source::Trace(_) => Parallelism::Unknown,
+            Source::Benchmark | Source::Trace(_) | Source::Sweep(_) => Parallelism::Unknown,
         }
     }
 }

@@ -188,6 +188,10 @@ impl Episode {
     /// The conditions that a call meets, before own congestion, and its luck.
     fn look_up(&mut self, line: usize) -> (Conditions, Luck) {
         let crosses = usize::from(self.lines.all[line].crosses);
+        if self.lines.all[line].recorded.is_some() {
+            // Whatever was in the way is in the times.
+            return (Conditions::CALM, self.weather[crosses].luck());
+        }
         let weather = &mut self.weather[crosses];
         weather.advance(std::mem::take(&mut self.lag[crosses]));
         let Dynamics { stragglers, faults, .. } = self.rules.dynamics;

@@ -3,13 +3,16 @@
 use std::sync::Arc;
 
 use dynamiccl_spec::features::{CONTEXT_WIDTH, CallContext, Encoder};
-use dynamiccl_spec::{Collective, CostTable, Gate, Gated, Gates, JobContext, Knobs, Path, Role, Workload};
+use dynamiccl_spec::{
+    Collective, CostTable, Gate, Gated, Gates, JobContext, Knobs, PairMask, Path, Role, Workload,
+};
 
 use crate::cluster::{Cluster, ClusterError, CommOptions};
 use crate::job::Job;
 use crate::model::{Call, Fabric, Surroundings};
 use crate::nccl::Realised;
 use crate::sim::{Setting, Simulator};
+use crate::swept::Swept;
 use crate::trigger::Ran;
 use crate::workload::{Group, Placement, Planned};
 use crate::world::{Conditions, Luck, World};
@@ -43,6 +46,8 @@ pub(super) struct Line {
     met: Fabric,
     met_in: Option<Surrounded>,
     own: Option<Setting>,
+    /// The times that were measured here, where they are not simulated.
+    pub recorded: Option<Arc<Swept>>,
     last: Vec<Ran>,
     kinds: [Option<u32>; Collective::ALL.len()],
 }
@@ -58,6 +63,8 @@ pub(super) struct Question {
     pub pipelined: u32,
     pub table: CostTable,
     pub gated: Gated,
+    /// The pairs that an encoder is told of.
+    pub pairs: PairMask,
     /// What would happen without a policy; none where NCCL tunes nothing.
     pub own: Option<(Knobs, Realised)>,
 }
@@ -65,8 +72,8 @@ pub(super) struct Question {
 impl Question {
     /// The call as an encoder sees it.
     pub fn call(&self) -> CallContext {
-        let Question { collective, bytes, pipelined, table, gated, .. } = *self;
-        CallContext { collective, bytes, pipelined, table, pairs: gated.mask.pairs() }
+        let Question { collective, bytes, pipelined, table, pairs, .. } = *self;
+        CallContext { collective, bytes, pipelined, table, pairs }
     }
 }
 
@@ -116,6 +123,7 @@ impl Line {
             met: *simulator.fabric(),
             met_in: None,
             own: None,
+            recorded: None,
             last: vec![Ran::default(); Collective::TUNED.len() * OCTAVES],
             kinds: [None; Collective::ALL.len()],
             simulator,
@@ -137,13 +145,17 @@ impl Line {
         } else {
             CostTable::default()
         };
-        let gated = self.gates.narrow(collective, &table);
+        let mut gated = self.gates.narrow(collective, &table);
+        let pairs = gated.mask.pairs();
+        if let Some(recorded) = &self.recorded {
+            gated.mask = recorded.narrow(collective, bytes, gated.mask);
+        }
         let own = gated.own.and_then(|pair| {
             let path = if gated.fired.contains(Gate::InNetwork) { Path::InNetwork } else { Path::Nccl };
             let knobs = Knobs { path, pair: Some(pair), ..Knobs::OWN };
             Some((knobs, communicator.realise(collective, bytes, &table, &knobs)?))
         });
-        let question = Question { collective, bytes, pipelined, table, gated, own };
+        let question = Question { collective, bytes, pipelined, table, gated, pairs, own };
         self.encoder.context(&question.call(), &mut self.written);
         self.own = None;
         *self.asked.insert(question)
@@ -225,6 +237,11 @@ impl Line {
 
     /// The true time of realised knobs on these links.
     pub fn timed(&self, question: &Question, knobs: Knobs, realised: Realised, fabric: &Fabric) -> Setting {
+        if let Some(recorded) = &self.recorded {
+            let micros = recorded.micros(question.collective, question.bytes, &realised);
+            let micros = micros.expect("the mask of a recorded call holds what was measured");
+            return Setting { knobs, realised, micros };
+        }
         let micros = match knobs.path {
             Path::InNetwork => fabric.in_network(question.bytes),
             Path::Nccl | Path::Synthesised => None,
@@ -246,6 +263,10 @@ impl Line {
 
     /// The µs that luck makes of a call.
     pub fn measured(&self, question: &Question, setting: &Setting, luck: &Luck) -> f64 {
+        if let Some(recorded) = &self.recorded {
+            let drawn = recorded.draw(question.collective, question.bytes, &setting.realised, luck.mode);
+            return drawn.unwrap_or(setting.micros);
+        }
         luck.apply(setting.micros, self.simulator.modes(question.bytes, &setting.realised))
     }
 

@@ -1,5 +1,7 @@
 //! The communicators of a job.
 
+use std::sync::Arc;
+
 use dynamiccl_spec::Workload;
 
 use super::line::Line;
@@ -23,8 +25,11 @@ pub(super) fn of_job(job: &Job, workload: &Workload, world: &World) -> Result<Li
     let wired = wired(job);
     let cluster = wired.as_ref().unwrap_or(&job.cluster);
     let mut lines = Lines { all: Vec::new(), of_group: [None; Group::ALL.len()], stale: Vec::new() };
+    let recorded = if let Source::Sweep(swept) = &job.source { Some(Arc::clone(swept)) } else { None };
     let mut add = |place, group| -> Result<(), ClusterError> {
-        lines.all.push(Line::new(job, cluster, place, group, workload, world)?);
+        let mut line = Line::new(job, cluster, place, group, workload, world)?;
+        line.recorded.clone_from(&recorded);
+        lines.all.push(line);
         Ok(())
     };
     match &job.source {
@@ -40,6 +45,7 @@ pub(super) fn of_job(job: &Job, workload: &Workload, world: &World) -> Result<Li
             add(Placement { nodes: job.nodes, ranks_per_node, siblings: 1 }, None)?;
         }
         Source::Trace(traced) => traced.placements.iter().try_for_each(|&place| add(place, None))?,
+        Source::Sweep(swept) => add(swept.place, None)?,
     }
     lines.stale = vec![false; lines.all.len()];
     Ok(lines)

@@ -3,7 +3,7 @@
 //! The agent decides each tuned call of a rank; what NCCL does not tune runs by itself and is only
 //! observed. Everything hidden (constants, field, weather, luck) comes from the episode's seed, so the
 //! same seed gives the same bits. A job replayed from a trace is the same environment with the calls
-//! given.
+//! given; a recorded sweep is the same with calls and times given.
 
 mod dynamics;
 mod episode;
@@ -13,6 +13,7 @@ mod lines;
 mod run;
 mod schedule;
 mod stream;
+mod swept;
 mod view;
 
 use std::sync::Arc;
@@ -26,10 +27,11 @@ use rand_chacha::rand_core::SeedableRng;
 use crate::cluster::Cluster;
 use crate::curriculum::Stage;
 use crate::gym::{Action, Env, EnvError, FeatureSpace, Observation, Spaces, Transition};
-use crate::job::Job;
+use crate::job::{Job, Shown};
 use crate::model::ConstantsFile;
 use crate::question::Question;
 use crate::sim::Setting;
+use crate::swept::Swept;
 use crate::world::World;
 use crate::world::draw::uniform;
 use episode::{Episode, Rules};
@@ -73,6 +75,8 @@ pub struct SimEnv {
 enum Jobs {
     Drawn(Box<[Arc<Stage>]>),
     Fixed(Box<Job>, Box<Rules>),
+    /// Any of these sweeps, of which a policy is told this much, or now this and now that.
+    Swept(Box<[Arc<Swept>]>, Option<Shown>),
 }
 
 impl SimEnv {
@@ -97,6 +101,22 @@ impl SimEnv {
         let rules = Rules { regime: None, ..rules(stage) };
         let id = if matches!(job.source, crate::job::Source::Trace(_)) { "trace-v1" } else { "sim-v1" };
         Self::over(Jobs::Fixed(Box::new(job), Box::new(rules)), constants, id)
+    }
+
+    /// Calls of recorded sweeps, all as likely, with the times that were measured there. A policy is told of the machine
+    /// what `shown` says, or where it says nothing now all, now nothing, as deployments do.
+    ///
+    /// # Panics
+    ///
+    /// Without a sweep.
+    pub fn of_sweeps(
+        sweeps: impl IntoIterator<Item = Arc<Swept>>,
+        shown: Option<Shown>,
+        constants: Arc<ConstantsFile>,
+    ) -> Self {
+        let sweeps: Box<[_]> = sweeps.into_iter().collect();
+        assert!(!sweeps.is_empty(), "an environment needs a sweep");
+        Self::over(Jobs::Swept(sweeps, shown), constants, "sweep-v1")
     }
 
     fn over(jobs: Jobs, constants: Arc<ConstantsFile>, id: &str) -> Self {
@@ -124,6 +144,11 @@ impl SimEnv {
     /// The cluster of the job, and its nodes; none before the first reset and after the last call.
     pub fn machine(&self) -> Option<(&Arc<Cluster>, u32)> {
         self.episode.as_ref().map(|episode| (&episode.job.cluster, episode.job.nodes))
+    }
+
+    /// Whether times were measured and are not simulated.
+    pub fn is_recorded(&self) -> bool {
+        matches!(self.jobs, Jobs::Swept(..))
     }
 
     /// The call that is observed now, as a tuner is asked about it; none where NCCL tunes nothing or the job
@@ -182,6 +207,11 @@ impl SimEnv {
             Jobs::Drawn(stages) => {
                 let stage = replayed(&stages[rng.random_range(0..stages.len())], rng);
                 (Job::draw(stage, rng).map_err(|error| backend(&error))?, rules(stage))
+            }
+            Jobs::Swept(sweeps, shown) => {
+                let swept = &sweeps[rng.random_range(0..sweeps.len())];
+                let shown = shown.unwrap_or_else(|| swept::shown(rng));
+                (Job { world: rng.random(), ..swept.job(shown) }, swept::RULES)
             }
             Jobs::Fixed(job, rules) => (Job { world: rng.random(), ..(**job).clone() }, (**rules).clone()),
         };

@@ -1,4 +1,4 @@
-//! Which call comes next: iterations of a training job, runs of a benchmark, the lines of a trace.
+//! Which call comes next: iterations of a training job, runs of a benchmark, the lines of a trace, the calls of a sweep.
 
 use std::sync::Arc;
 
@@ -79,6 +79,7 @@ impl Schedule {
                 (Calls::Benchmark(Vec::new(), looped), 0)
             }
             Source::Trace(traced) => (Calls::Trace(Arc::clone(traced)), 0),
+            Source::Sweep(swept) => (Calls::Benchmark(Vec::new(), swept.calls()), 0),
         };
         Schedule { calls, at, iteration: 0 }
     }

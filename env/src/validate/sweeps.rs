@@ -9,11 +9,11 @@ use std::collections::BTreeMap;
 use dynamiccl_spec::{ChunkChoice, Collective};
 
 use super::{geometric_mean, median};
-use crate::calibrate::sweep::linked;
 use crate::cluster::{Cluster, ClusterError, CommOptions};
 use crate::measure::sweep::{Link, Setting, Sweep, SweepRow};
 use crate::model::{Call, Constants, Fabric};
-use crate::nccl::{Communicator, Version};
+use crate::nccl::Communicator;
+use crate::swept::{VERSION, shared_gpu};
 
 /// How one sweep agrees with the model.
 #[derive(Debug, Clone, PartialEq)]
@@ -73,8 +73,8 @@ struct PreparedSetting {
 impl PreparedSweep {
     /// Works out what NCCL launched for every line of a sweep.
     pub fn new(sweep: &Sweep) -> Result<Self, ClusterError> {
-        let cluster = linked(&Cluster::load("h200_shared")?, sweep.link);
-        let options = CommOptions { version: Version::V2_28, ..CommOptions::default() };
+        let cluster = shared_gpu(sweep.link)?;
+        let options = CommOptions { version: VERSION, ..CommOptions::default() };
         let communicator = cluster.communicator(sweep.ranks, &options)?;
         let mut cells: BTreeMap<(Collective, u64), PreparedCell> = BTreeMap::new();
         // The model of a call knows no chunk size but NCCL's own.

@@ -7,12 +7,14 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Result, ensure};
+use dynamiccl_env::cluster::Cluster;
 use dynamiccl_env::curriculum::Curriculum;
 use dynamiccl_env::gym::check::Report;
 use dynamiccl_env::job::Job;
 use dynamiccl_env::model::ConstantsFile;
 use dynamiccl_env::rails::{RailsEnv, RailsStage};
 use dynamiccl_env::sim_env::SimEnv;
+use dynamiccl_env::swept::Swept;
 use dynamiccl_env::trace::Trace;
 use dynamiccl_env::wan::{WanCurriculum, WanEnv};
 
@@ -26,6 +28,7 @@ const EXAMPLE: (&str, &str) = (include_str!("example.jsonl"), "example.jsonl");
 pub fn check(args: &CheckEnvArgs, plan: &Plan<'_>) -> Result<Report> {
     match args.env {
         EnvKind::Sim => sim(args, plan),
+        EnvKind::Trace if let Some(path) = &args.sweep => swept(path, args, plan),
         EnvKind::Trace => recorded(args, plan),
         EnvKind::Wan => wan(args, plan),
         EnvKind::Rails => rails(args, plan),
@@ -47,6 +50,12 @@ fn recorded(args: &CheckEnvArgs, plan: &Plan<'_>) -> Result<Report> {
     plan.check(|| Ok(SimEnv::of_job(job.clone(), stage, Arc::clone(&constants))))
 }
 
+fn swept(path: &Path, args: &CheckEnvArgs, plan: &Plan<'_>) -> Result<Report> {
+    let cluster = args.cluster.as_deref().map(Cluster::load).transpose()?;
+    let (sweeps, constants) = (Swept::read(path, cluster.as_ref())?, Arc::new(ConstantsFile::full()));
+    plan.check(|| Ok(SimEnv::of_sweeps(sweeps.iter().cloned(), None, Arc::clone(&constants))))
+}
+
 fn wan(args: &CheckEnvArgs, plan: &Plan<'_>) -> Result<Report> {
     no_recording(args)?;
     let curriculum = Arc::new(WanCurriculum::load(args.curriculum())?);
@@ -60,7 +69,10 @@ fn rails(args: &CheckEnvArgs, plan: &Plan<'_>) -> Result<Report> {
 }
 
 fn no_recording(args: &CheckEnvArgs) -> Result<()> {
-    ensure!(args.trace.is_none() && args.cluster.is_none(), "--trace and --cluster go with check-env trace");
+    ensure!(
+        args.trace.is_none() && args.sweep.is_none() && args.cluster.is_none(),
+        "--trace, --sweep and --cluster go with check-env trace"
+    );
     Ok(())
 }
 

@@ -118,7 +118,7 @@ fn markdown(report: &Report) -> String {
     }
     text.push('\n');
     for tuner in &report.tuners {
-        text += &format!("- {}\n", verdict(tuner));
+        text += &format!("- {}\n", verdict(report, tuner));
     }
     text
 }

@@ -96,14 +96,22 @@ impl<'a> Plan<'a> {
 
     fn judge(&self, session: &Session, seed: u64) -> Result<Report> {
         let evaluation = evaluation(self.args, seed, &self.constants);
-        let grounds = if let Workload::Cells(machines) = &self.workload { machines.len() } else { 1 };
+        let grounds = match &self.workload {
+            Workload::Cells(machines) => machines.len(),
+            Workload::Swept(sweeps) => sweeps.len(),
+            Workload::Drawn(_) | Workload::Recorded(..) => 1,
+        };
         let progress = session.progress("eval", evaluation.steps(grounds));
         let step = || progress.advance(1).map_err(Error::from);
         if let Workload::Cells(machines) = &self.workload {
             return evaluation.cells(machines, &sizes(), &self.entrants, step);
         }
-        let make = || self.workload.env(&self.constants).expect("every workload but cells has jobs");
         let (name, tiers) = (&self.args.workload, &self.args.tiers);
+        if let Workload::Swept(sweeps) = &self.workload {
+            let judged = evaluation.sweeps(name, sweeps, &self.entrants, step);
+            return judged.with_context(|| format!("--workload {name}"));
+        }
+        let make = || self.workload.env(&self.constants).expect("every other workload has jobs");
         let judged = evaluation.jobs(name, make, tiers, &self.entrants, step);
         judged.with_context(|| format!("--workload {name}"))
     }

@@ -64,7 +64,7 @@ impl fmt::Display for Document {
         }
         for (at, tuner) in report.tuners.iter().enumerate() {
             let margin = if at == 0 { "Summary" } else { "" };
-            writeln!(f, "{margin:7}  {}", verdict(tuner))?;
+            writeln!(f, "{margin:7}  {}", verdict(report, tuner))?;
         }
         if let Some(same_call) = &self.same_call {
             writeln!(f, "         {}", same_call::verdict(same_call))?;
@@ -76,16 +76,24 @@ impl fmt::Display for Document {
     }
 }
 
-/// What was simulated.
+/// What was simulated, or measured.
 pub fn heading(report: &Report) -> String {
     let Report { workload, seeds, worlds, episodes, .. } = report;
-    format!("simulated: {workload}, {seeds} seeds of {worlds} worlds, {episodes} episodes for each tuner")
+    let (how, each) = (how(report), if report.simulated { "worlds" } else { "jobs on each" });
+    format!("{how}: {workload}, {seeds} seeds of {worlds} {each}, {episodes} episodes for each tuner")
+}
+
+/// Where the times are from.
+fn how(report: &Report) -> &'static str {
+    if report.simulated { "simulated" } else { "measured" }
 }
 
 /// What is said where there are too few worlds for a result.
 pub fn too_few(report: &Report) -> Option<String> {
     let (seeds, worlds) = (report.seeds, report.seeds * report.worlds);
-    (seeds < LEAST_SEEDS || worlds < LEAST_WORLDS).then(|| {
+    // Sweeps have one world.
+    let simulated = report.simulated;
+    (simulated && (seeds < LEAST_SEEDS || worlds < LEAST_WORLDS)).then(|| {
         format!(
             "a look, not a result: {seeds} seeds and {worlds} worlds in all, where a result has at least \
              {LEAST_SEEDS} and {LEAST_WORLDS}"
@@ -151,7 +159,7 @@ pub fn place(place: &Place) -> String {
 }
 
 /// One line on a tuner.
-pub fn verdict(tuner: &TunerReport) -> String {
+pub fn verdict(report: &Report, tuner: &TunerReport) -> String {
     let Some(figures) = tuner.verdict() else { return format!("{}: no call was judged", tuner.name) };
     let over = match (&tuner.overall, tuner.tiers.as_slice()) {
         (None, _) => "held-out clusters".to_owned(),
@@ -167,9 +175,10 @@ pub fn verdict(tuner: &TunerReport) -> String {
         format!("; a job of {calls} calls takes {ratio:.3} times NCCL's{few}")
     });
     format!(
-        "{}: {:.3}× NCCL over {over} (simulated), worst cell {:.3}× ({}){whole}",
+        "{}: {:.3}× NCCL over {over} ({}), worst cell {:.3}× ({}){whole}",
         tuner.name,
         figures.speedup,
+        how(report),
         figures.worst_cell,
         place(&figures.worst_at)
     )

@@ -1,14 +1,16 @@
-//! What tuners are judged on: cells of machines, jobs of a curriculum, or a recorded job.
+//! What tuners are judged on: cells of machines, jobs of a curriculum, a recorded job, or recorded sweeps.
 
 use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Result, bail, ensure};
+use dynamiccl_env::cluster::Cluster;
 use dynamiccl_env::curriculum::{Curriculum, Stage};
 use dynamiccl_env::evaluate::{Machine, NODES};
 use dynamiccl_env::job::Job;
 use dynamiccl_env::model::ConstantsFile;
 use dynamiccl_env::sim_env::SimEnv;
+use dynamiccl_env::swept::Swept;
 use dynamiccl_env::trace::Trace;
 
 use super::joined;
@@ -25,6 +27,8 @@ pub enum Workload {
     Drawn(Vec<Arc<Stage>>),
     /// This job, in a stage's weather, and what is wrong with its recording.
     Recorded(Box<Job>, Arc<Stage>, Vec<String>),
+    /// Every call of these, by the times that were measured.
+    Swept(Vec<Arc<Swept>>),
 }
 
 impl Workload {
@@ -37,6 +41,9 @@ impl Workload {
             args.nodes.is_empty(),
             "--nodes goes with --workload cells: jobs bring the machines that they run on"
         );
+        if is_sweep(Path::new(&args.workload)) {
+            return swept(args);
+        }
         if is_recording(&args.workload) { replayed(args) } else { drawn(args) }
     }
 
@@ -45,10 +52,10 @@ impl Workload {
         if let Workload::Recorded(_, _, warnings) = self { warnings } else { &[] }
     }
 
-    /// An environment with such jobs; none for cells.
+    /// An environment with such jobs; none for cells and sweeps.
     pub fn env(&self, constants: &Arc<ConstantsFile>) -> Option<SimEnv> {
         match self {
-            Workload::Cells(_) => None,
+            Workload::Cells(_) | Workload::Swept(_) => None,
             Workload::Drawn(stages) => Some(SimEnv::mixed(stages.iter().cloned(), Arc::clone(constants))),
             Workload::Recorded(job, stage, _) => {
                 Some(SimEnv::of_job((**job).clone(), stage, Arc::clone(constants)))
@@ -63,6 +70,28 @@ fn is_recording(word: &str) -> bool {
     let path = Path::new(word);
     let names_file = path.exists() || path.extension().is_some() || path.components().count() > 1;
     names_file && path.extension().is_none_or(|extension| extension != "toml")
+}
+
+/// Whether a path is that of a sweep, or of a folder with one in it.
+fn is_sweep(path: &Path) -> bool {
+    let is_csv =
+        |path: &Path| path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("csv"));
+    let mut entries = path.read_dir().into_iter().flatten().flatten();
+    is_csv(path) || entries.any(|entry| is_csv(&entry.path()))
+}
+
+fn swept(args: &EvalArgs) -> Result<Workload> {
+    let cluster = one_cluster(args)?.map(Cluster::load).transpose()?;
+    Ok(Workload::Swept(Swept::read(Path::new(&args.workload), cluster.as_ref())?))
+}
+
+/// The cluster that a recording is of, where it is named.
+fn one_cluster(args: &EvalArgs) -> Result<Option<&str>> {
+    match args.clusters.as_slice() {
+        [] => Ok(None),
+        [only] => Ok(Some(only.as_str())),
+        _ => bail!("--clusters {}: a recording is of one of them, name it", args.clusters.join(",")),
+    }
 }
 
 fn cells(args: &EvalArgs) -> Result<Workload> {
@@ -87,11 +116,7 @@ fn drawn(args: &EvalArgs) -> Result<Workload> {
 }
 
 fn replayed(args: &EvalArgs) -> Result<Workload> {
-    let cluster = match args.clusters.as_slice() {
-        [] => None,
-        [only] => Some(only.as_str()),
-        _ => bail!("--clusters {}: a recorded job runs on one of them, name it", args.clusters.join(",")),
-    };
+    let cluster = one_cluster(args)?;
     let trace = Trace::read(Path::new(&args.workload))?;
     let stage = Arc::clone(&Curriculum::load(AROUND_TRACES)?.stages[0]);
     let job = Box::new(Job::replay(&trace, cluster)?);

@@ -10,6 +10,7 @@ mod worker;
 
 use anyhow::Result;
 
+use super::live_train;
 use crate::args::{LiveArgs, LiveCommand};
 use crate::exit::Ending;
 use crate::session::Session;
@@ -21,5 +22,6 @@ pub fn run(args: &LiveArgs, session: &Session) -> Result<Ending> {
         LiveCommand::Eval(args) => eval::run(args, session),
         LiveCommand::Guard => guard::run(session),
         LiveCommand::Worker => worker::run(),
+        LiveCommand::Train(args) => live_train::run(args, session),
     }
 }

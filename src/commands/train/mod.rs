@@ -2,7 +2,7 @@
 
 mod finish;
 mod report;
-mod settings;
+pub(super) mod settings;
 mod start;
 mod watch;
 

@@ -18,17 +18,19 @@ const PARTS: [&str; 6] = ["lstm", "anchor", "experts", "feedback", "curriculum",
 
 /// The configuration that the words ask for.
 pub fn config(args: &TrainArgs, usual: Config) -> Result<Config> {
-    let mut config = match &args.config {
-        Some(file) => read(file)?,
-        None => usual,
-    };
-    for word in &args.set {
-        config = set(&config, word).with_context(|| format!("--set {word}"))?;
-    }
+    let usual = args.config.as_deref().map_or(Ok(usual), read)?;
+    let mut config = with(usual, &args.set)?;
     for part in &args.without {
         without(&mut config, part).with_context(|| format!("--without {part}"))?;
     }
     Ok(config)
+}
+
+/// A configuration with some of its settings changed.
+pub fn with(config: Config, settings: &[String]) -> Result<Config> {
+    settings
+        .iter()
+        .try_fold(config, |config, word| set(&config, word).with_context(|| format!("--set {word}")))
 }
 
 fn read(file: &Path) -> Result<Config> {

@@ -45,7 +45,7 @@ fn header(report: &Report, seed: u64) -> String {
 
 fn summary(report: &Report) -> String {
     let verdicts: String =
-        report.tuners.iter().map(|tuner| format!("<li>{}</li>\n", escape(&verdict(tuner)))).collect();
+        report.tuners.iter().map(|tuner| format!("<li>{}</li>\n", escape(&verdict(report, tuner)))).collect();
     format!(
         "<h2>Summary</h2>\n<ul>\n{verdicts}</ul>\n<p>Speed-up is NCCL's own time divided by the tuner's, regret how much longer it \
          takes than the best setting; both are geometric means over cells, after the first 50 calls of a job. \

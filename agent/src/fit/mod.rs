@@ -1,0 +1,229 @@
+//! A policy fitted to recorded sweeps: the trainer goes on from it with their calls, and with simulated jobs beside them so
+//! that it keeps what it knew of other machines.
+//!
+//! A sweep knows what every choice would have taken, so hindsight does most of it, and little is needed: seconds, where a
+//! curriculum takes hours. Nothing here writes files or prints.
+
+mod judged;
+mod seats;
+
+use std::sync::Arc;
+
+use dynamiccl_env::curriculum::Stage;
+use dynamiccl_env::gym::{Env, EnvError};
+use dynamiccl_env::model::ConstantsFile;
+use dynamiccl_env::sim_env::SimEnv;
+use dynamiccl_env::swept::{Swept, SweptError};
+use dynamiccl_policies::network::Weights;
+use thiserror::Error;
+
+use crate::config::{Config, LossConfig, NetworkConfig, OptimiserConfig, RolloutConfig};
+use crate::learn::{Device, Learner, MissingDevice};
+use crate::params::Layout;
+use crate::progress::Update;
+use crate::trainer::{At, Makings, Trainer};
+pub use judged::Judged;
+use seats::Seats;
+
+/// Updates between two judgements.
+const JUDGED_EVERY: u64 = 4;
+
+/// What a fit is made of.
+#[derive(Debug, Clone)]
+pub struct Setup {
+    /// The policy that it starts from.
+    pub policy: Weights,
+    /// Spreads of its expected gain that this must exceed before the policy departs from NCCL's choice.
+    pub margin: f32,
+    /// What it is fitted to.
+    pub sweeps: Vec<Arc<Swept>>,
+    /// Where the simulated jobs come from.
+    pub stage: Arc<Stage>,
+    /// Share of the environments that have them, 0 to 1.
+    pub simulated: f64,
+    /// How it is trained.
+    pub config: Config,
+    /// Steps after which it ends.
+    pub steps: u64,
+    /// Share of what there is to win on every sweep with which it ends before.
+    pub enough: f64,
+    /// The seed of everything random.
+    pub seed: u64,
+    /// Threads to work on; they change nothing but the time.
+    pub threads: usize,
+    /// Constants of the model.
+    pub constants: Arc<ConstantsFile>,
+}
+
+/// Why a policy cannot be fitted.
+#[derive(Debug, Error)]
+pub enum FitError {
+    /// An environment failed.
+    #[error(transparent)]
+    Env(#[from] EnvError),
+    /// A sweep failed.
+    #[error(transparent)]
+    Swept(#[from] SweptError),
+    /// The device is not here.
+    #[error(transparent)]
+    Device(#[from] MissingDevice),
+}
+
+/// A policy that is being fitted.
+#[derive(Debug)]
+pub struct Fit {
+    setup: Setup,
+    trainer: Trainer<SimEnv>,
+    updates: u64,
+    before: Judged,
+    best: Judged,
+    done: bool,
+}
+
+impl Fit {
+    /// A fit that begins; the policy that it starts from is judged first.
+    pub fn new(mut setup: Setup) -> Result<Self, FitError> {
+        let shape = setup.policy.shape();
+        setup.config.network = NetworkConfig {
+            embedding: shape.embedding,
+            memory: shape.memory,
+            expert: shape.expert,
+            resource: shape.resource,
+            ..setup.config.network
+        };
+        let privileged = Seats::new(&setup).make().spaces().privileged_width();
+        let layout = Layout::new(&setup.config.network, privileged);
+        let learner = Learner::new(Arc::new(layout), Device::default())?;
+        let makings = Makings { config: setup.config.clone(), learner, threads: setup.threads };
+        let seats = Seats::new(&setup);
+        let trainer = Trainer::go_on(makings, &setup.policy, setup.seed, || seats.make())?;
+        let before = Judged::new(&setup, setup.policy.clone(), 0)?;
+        let (best, done) = (before.clone(), before.is_enough(setup.enough));
+        Ok(Fit { setup, trainer, updates: 0, before, best, done })
+    }
+
+    /// Steps so far.
+    pub fn steps(&self) -> u64 {
+        self.trainer.steps()
+    }
+
+    /// Whether it is good enough, or has had its steps.
+    pub fn done(&self) -> bool {
+        self.done || self.steps() >= self.setup.steps
+    }
+
+    /// The policy that it started from.
+    pub fn before(&self) -> &Judged {
+        &self.before
+    }
+
+    /// The best so far.
+    pub fn best(&self) -> &Judged {
+        &self.best
+    }
+
+    /// What the policy that it started from and the best so far make of other sweeps.
+    pub fn elsewhere(&self, sweeps: &[Arc<Swept>]) -> Result<[Judged; 2], FitError> {
+        let margin = self.setup.margin;
+        Ok([self.before.on(sweeps, margin)?, self.best.on(sweeps, margin)?])
+    }
+
+    /// Gathers a rollout and learns from it; now and then what came of it is judged.
+    pub fn update(&mut self) -> Result<Update, FitError> {
+        let step = self.steps();
+        let share = step as f64 / self.setup.steps.max(1) as f64;
+        let update = self.trainer.update(At { stage: 0, step, share })?;
+        self.updates += 1;
+        if self.updates.is_multiple_of(JUDGED_EVERY) {
+            self.judge()?;
+        }
+        Ok(update)
+    }
+
+    /// Judges the policy as it is now; the last one before the end is not to be missed.
+    pub fn judge(&mut self) -> Result<(), FitError> {
+        let judged = Judged::new(&self.setup, self.trainer.weights(), self.steps())?;
+        if judged.score() > self.best.score() {
+            self.best = judged;
+        }
+        self.done = self.best.is_enough(self.setup.enough);
+        Ok(())
+    }
+}
+
+/// How a policy is fitted where nobody says otherwise: small steps often, for there is little to see.
+pub fn usual() -> Config {
+    Config {
+        rollout: RolloutConfig { environments: 64, steps: 16, calls: 128, ..RolloutConfig::default() },
+        loss: LossConfig { entropy: [0.005, 0.001], temperature: 0.02, ..LossConfig::default() },
+        optimiser: OptimiserConfig { rate: [2e-3, 2e-4], divergence: 0.0, ..OptimiserConfig::default() },
+        ..Config::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use dynamiccl_env::curriculum::Curriculum;
+    use dynamiccl_policies::frozen::Frozen;
+
+    use super::*;
+
+    fn setup(steps: u64) -> Setup {
+        let sweep =
+            Path::new(env!("CARGO_MANIFEST_DIR")).join("../env/tests/data/live-h200/10gbit_4ranks.csv");
+        let shipped = Frozen::shipped().unwrap();
+        Setup {
+            policy: shipped.weights,
+            margin: shipped.about.margin,
+            sweeps: Swept::read(&sweep, None).unwrap(),
+            stage: Arc::clone(&Curriculum::load("smoke").unwrap().stages[0]),
+            simulated: 0.25,
+            config: usual(),
+            steps,
+            enough: 0.99,
+            seed: 1,
+            threads: 2,
+            constants: Arc::new(ConstantsFile::full()),
+        }
+    }
+
+    /// Whoever goes on from a policy has that policy until the first step.
+    #[test]
+    fn a_fit_begins_with_the_policy_itself() {
+        let fit = Fit::new(setup(4096)).unwrap();
+        assert_eq!(fit.trainer.weights(), fit.setup.policy);
+        assert_eq!((fit.steps(), fit.best().headroom()), (0, fit.before().headroom()));
+    }
+
+    #[test]
+    fn what_is_left_is_never_worse_and_the_same_on_any_number_of_threads() {
+        let fitted = |threads| {
+            let mut fit = Fit::new(Setup { threads, ..setup(8192) }).unwrap();
+            while !fit.done() {
+                fit.update().unwrap();
+            }
+            fit.judge().unwrap();
+            fit
+        };
+        let fit = fitted(1);
+        assert_eq!(fit.steps(), 8192);
+        assert!(fit.best().score() >= fit.before().score());
+        assert_eq!(fitted(2).trainer.weights(), fit.trainer.weights());
+    }
+
+    #[test]
+    fn a_policy_of_another_shape_brings_its_own() {
+        let policy = Weights::untrained(dynamiccl_policies::network::Shape {
+            embedding: 8,
+            memory: 8,
+            expert: 8,
+            resource: 8,
+        });
+        let mut fit = Fit::new(Setup { policy, ..setup(1024) }).unwrap();
+        assert_eq!(fit.before().headroom(), 0.0, "an untrained network is NCCL's default");
+        fit.update().unwrap();
+        assert_eq!(fit.trainer.weights().shape(), fit.setup.policy.shape());
+    }
+}

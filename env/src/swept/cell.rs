@@ -1,0 +1,208 @@
+//! One call of a sweep: its launches, and which choices lead to one that was measured.
+
+use dynamiccl_spec::{
+    ChannelChoice, Choice, ChunkChoice, Collective, CostTable, Head, Knobs, Mask, Pair, PairMask,
+};
+
+use super::times::Times;
+use crate::measure::sweep::{Setting, SweepRow};
+use crate::nccl::{Communicator, Realised};
+
+/// NCCL's own number of channels, among the choices.
+const OWN: usize = 0;
+
+/// One call of a sweep.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Cell {
+    launches: Vec<(Launch, Times)>,
+    pairs: PairMask,
+    /// Choices of channels, as bits.
+    channels: u32,
+}
+
+/// What tells launches apart where NCCL's own chunks and threads are left: pair and channels.
+type Launch = (usize, u32);
+
+fn launch(realised: &Realised) -> Launch {
+    (realised.pair.index(), realised.channels)
+}
+
+/// What NCCL would do with the knobs of one call.
+struct Call<'a> {
+    communicator: &'a Communicator,
+    collective: Collective,
+    bytes: u64,
+    table: CostTable,
+}
+
+impl Call<'_> {
+    fn realise(&self, knobs: &Knobs) -> Option<Launch> {
+        let Call { communicator, collective, bytes, table } = self;
+        communicator.realise(*collective, *bytes, table, knobs).as_ref().map(launch)
+    }
+
+    /// The launch that any number of channels leads to: a file may have asked for one that is no choice of ours.
+    fn requested(&self, pair: Pair, channels: Option<u32>) -> Option<Launch> {
+        let Some(channels) = channels else {
+            return self.realise(&Knobs::with_pair(pair, ChannelChoice::OWN));
+        };
+        let nearest = ChannelChoice::all().filter(|choice| choice.requested().is_some_and(|n| n <= channels));
+        let exact = nearest.last().filter(|choice| choice.requested() == Some(channels));
+        self.realise(&Knobs::with_pair(pair, exact?))
+    }
+}
+
+impl Cell {
+    /// What the lines of a call say; none where NCCL's own choice or everything else is missing.
+    pub fn new(
+        communicator: &Communicator,
+        (collective, bytes): (Collective, u64),
+        rows: &[SweepRow],
+    ) -> Option<Self> {
+        let table = communicator.cost_table(collective, bytes, 1);
+        let call = Call { communicator, collective, bytes, table };
+        let own = call.realise(&Knobs::OWN)?;
+        let mut cell = Cell { launches: Vec::new(), pairs: PairMask::NONE, channels: 0 };
+        let mut known = [false; 2];
+        // Which chunk size a setting had is not part of its launch here.
+        for row in rows.iter().filter(|row| row.chunk == ChunkChoice::Own) {
+            let ran = match row.setting {
+                Setting::Default => Some(own),
+                Setting::Knobs { pair, channels } => call.requested(pair, channels),
+            };
+            let Some(ran) = ran else { continue };
+            known[usize::from(row.setting == Setting::Default)] = true;
+            cell.add(ran, row);
+        }
+        (known == [true; 2]).then(|| cell.with_choices(&call))
+    }
+
+    fn add(&mut self, launch: Launch, row: &SweepRow) {
+        match self.launches.iter_mut().find(|(known, _)| *known == launch) {
+            Some((_, times)) => times.add(row),
+            None => {
+                let mut times = Times::default();
+                times.add(row);
+                self.launches.push((launch, times));
+            }
+        }
+    }
+
+    /// Notes which choices lead to a measured launch whatever the other head has chosen.
+    fn with_choices(mut self, call: &Call<'_>) -> Self {
+        self.channels = Mask::ALL.bits(Head::Channels);
+        for pair in call.table.mask().iter() {
+            let launched = |(_, choice)| call.realise(&Knobs::with_pair(pair, choice));
+            let measured = |launch| self.launches.iter().any(|(known, _)| *known == launch);
+            if !self.launches.iter().any(|((of, _), _)| *of == pair.index()) {
+                continue;
+            }
+            self.pairs = self.pairs.with(pair);
+            let choices = ChannelChoice::all().enumerate();
+            let bits = choices.filter(|choice| launched(*choice).is_some_and(measured));
+            self.channels &= bits.fold(1 << OWN, |bits, (index, _)| bits | 1 << index);
+        }
+        self.fill_own(call);
+        self
+    }
+
+    /// NCCL's own number of channels must be a choice for every pair, for it is part of NCCL's own choice. Where it was
+    /// not measured for a pair, the nearest number that was stands for it.
+    fn fill_own(&mut self, call: &Call<'_>) {
+        for pair in self.pairs.iter() {
+            let Some((of, own)) = call.realise(&Knobs::with_pair(pair, ChannelChoice::OWN)) else { continue };
+            let apart = |channels: u32| own.max(channels) as f64 / own.min(channels).max(1) as f64;
+            let measured = self.launches.iter().filter(|((pair, _), _)| *pair == of);
+            let nearest = measured.min_by(|((_, a), _), ((_, b), _)| apart(*a).total_cmp(&apart(*b)));
+            if let Some((_, times)) = nearest.filter(|((_, channels), _)| *channels != own) {
+                let times = times.clone();
+                self.launches.push(((of, own), times));
+            }
+        }
+    }
+
+    /// The times of a launch; none where it was not measured.
+    pub fn times(&self, realised: &Realised) -> Option<&Times> {
+        let launch = launch(realised);
+        self.launches.iter().find(|(known, _)| *known == launch).map(|(_, times)| times)
+    }
+
+    /// What is left of a mask: measured pairs and channels, NCCL's own of everything else.
+    pub fn narrow(&self, mask: Mask) -> Mask {
+        let Choice(own) = Choice::default();
+        let mask = mask.with_pairs(mask.pairs().and(self.pairs));
+        let mask = mask.with(Head::Channels, mask.bits(Head::Channels) & self.channels);
+        [Head::Path, Head::Chunk, Head::Threads]
+            .into_iter()
+            .fold(mask, |mask, head| mask.only(head, usize::from(own[head as usize])))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use dynamiccl_spec::{Algorithm, Protocol};
+
+    use super::*;
+    use crate::cluster::{Cluster, CommOptions};
+    use crate::swept::VERSION;
+
+    const TREE_LL: Pair = Pair::new(Algorithm::Tree, Protocol::LL);
+    const RING_LL: Pair = Pair::new(Algorithm::Ring, Protocol::LL);
+
+    fn cell(cluster: &str, nodes: u32, rows: &[(Option<(Pair, u32)>, f64)]) -> Option<Cell> {
+        let options = CommOptions { version: VERSION, ..CommOptions::default() };
+        let communicator = Cluster::load(cluster).unwrap().communicator(nodes, &options).unwrap();
+        let call = (Collective::AllReduce, 4 << 20);
+        let row = |&(knobs, micros): &(Option<(Pair, u32)>, f64)| SweepRow {
+            collective: call.0,
+            bytes: call.1,
+            setting: knobs.map_or(Setting::Default, |(pair, channels)| Setting::Knobs {
+                pair,
+                channels: Some(channels),
+            }),
+            median_us: micros,
+            min_us: micros,
+            max_us: micros,
+            nccl_model_us: None,
+            chunk: dynamiccl_spec::ChunkChoice::Own,
+            slowdown: None,
+        };
+        Cell::new(&communicator, call, &rows.iter().map(row).collect::<Vec<_>>())
+    }
+
+    fn micros(cell: &Cell, pair: Pair, channels: u32) -> Option<f64> {
+        let of = (pair.index(), channels);
+        cell.launches.iter().find(|(known, _)| *known == of).map(|(_, times)| times.micros().round())
+    }
+
+    /// NCCL makes two channels on such links: a request for sixteen is one for two, and both are one launch.
+    #[test]
+    fn requests_that_nccl_caps_alike_are_one_launch() {
+        let own = (Some((Pair::new(Algorithm::Ring, Protocol::Simple), 1)), 60.0);
+        let tree = [(1, 100.0), (2, 40.0), (16, 90.0)].map(|(n, micros)| (Some((TREE_LL, n)), micros));
+        let rows = [&[(None, 50.0), own], &tree[..]].concat();
+        let cell = cell("h200_shared", 4, &rows).unwrap();
+        assert_eq!([1, 2].map(|channels| micros(&cell, TREE_LL, channels)), [Some(100.0), Some(60.0)]);
+        // Every number of channels leads to one or two.
+        assert_eq!(cell.channels, Mask::ALL.bits(Head::Channels));
+    }
+
+    #[test]
+    fn what_was_not_measured_cannot_be_chosen() {
+        let rows = [(None, 50.0), (Some((RING_LL, 1)), 100.0), (Some((RING_LL, 4)), 40.0)];
+        let cell = cell("dgx_h100", 1, &rows).unwrap();
+        let mask = cell.narrow(Mask::ALL);
+        let labels: Vec<_> = mask.indices(Head::Channels).filter_map(|at| Head::Channels.label(at)).collect();
+        assert!(mask.pairs().contains(RING_LL) && !mask.pairs().contains(TREE_LL), "{mask:?}");
+        assert!(labels.contains(&"own".to_owned()) && !labels.contains(&"16".to_owned()), "{labels:?}");
+        for head in [Head::Path, Head::Chunk, Head::Threads] {
+            assert_eq!(mask.indices(head).collect::<Vec<_>>(), [0]);
+        }
+    }
+
+    #[test]
+    fn a_cell_needs_nccls_own_line_and_another() {
+        assert_eq!(cell("h200_shared", 4, &[(None, 50.0)]), None);
+        assert_eq!(cell("h200_shared", 4, &[(Some((TREE_LL, 1)), 50.0)]), None);
+    }
+}

@@ -1,0 +1,132 @@
+//! A recorded sweep as a machine: what every launch took there, and how much that varied.
+//!
+//! Requests that NCCL caps to the same launch are measurements of the same thing, and so is the line of NCCL's own
+//! choice. They are put together here, so that no setting looks good by the luck of one line. This knows NCCL's side and
+//! the file; no model of times, no world, and nobody who chooses.
+
+mod cell;
+mod error;
+mod judge;
+mod machine;
+mod times;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use dynamiccl_spec::{Collective, Mask, Role};
+
+use crate::cluster::{Cluster, CommOptions};
+use crate::job::{Job, Setting, Shown, Source};
+use crate::measure::sweep::{self, Sweep, SweepRow};
+use crate::nccl::{Realised, Version};
+use crate::workload::{Placement, Planned};
+use cell::Cell;
+pub use error::SweptError;
+pub use judge::{CellJudgement, Judgement, judge};
+pub use machine::shared_gpu;
+
+/// The release of NCCL that sweeps are read as: theirs says which one ran, the files do not.
+pub const VERSION: Version = Version::V2_28;
+
+/// A recorded sweep.
+#[derive(Debug, Clone)]
+pub struct Swept {
+    /// The name of its file, without folder and ending.
+    pub name: String,
+    /// What its ranks ran on.
+    pub cluster: Arc<Cluster>,
+    /// How they lie on it.
+    pub place: Placement,
+    cells: BTreeMap<(Collective, u64), Cell>,
+}
+
+impl Swept {
+    /// The sweeps of a file, or of every `.csv` file of a folder. Ranks share a GPU, each as a host of its own, unless a
+    /// cluster is given.
+    pub fn read(path: &Path, cluster: Option<&Cluster>) -> Result<Vec<Arc<Swept>>, SweptError> {
+        let sweeps = sweep::read(path)?;
+        sweeps.iter().map(|sweep| Swept::new(sweep, cluster).map(Arc::new)).collect()
+    }
+
+    /// What a sweep says about launches.
+    pub fn new(sweep: &Sweep, cluster: Option<&Cluster>) -> Result<Self, SweptError> {
+        let name = sweep.file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        let (cluster, place) = machine::of(sweep, cluster)?;
+        let ranks_per_node = Some(place.ranks_per_node);
+        let options = CommOptions { ranks_per_node, version: VERSION, ..CommOptions::default() };
+        let communicator = cluster.communicator(place.nodes, &options)?;
+        let mut rows: BTreeMap<(Collective, u64), Vec<SweepRow>> = BTreeMap::new();
+        for row in &sweep.rows {
+            rows.entry((row.collective, row.bytes)).or_default().push(*row);
+        }
+        let cells = rows.into_iter().filter_map(|(call, rows)| {
+            let cell = Cell::new(&communicator, call, &rows)?;
+            Some((call, cell))
+        });
+        let cells: BTreeMap<_, _> = cells.collect();
+        if cells.is_empty() {
+            return Err(SweptError::Nothing { file: sweep.file.clone() });
+        }
+        let cluster = Arc::new(Cluster { name: name.clone(), ..cluster });
+        Ok(Swept { name, cluster, place, cells })
+    }
+
+    /// Ranks.
+    pub fn ranks(&self) -> u32 {
+        self.place.nodes * self.place.ranks_per_node
+    }
+
+    /// Cells: collective and size.
+    pub fn len(&self) -> usize {
+        self.cells.len()
+    }
+
+    /// Whether there are none; there is always one.
+    pub fn is_empty(&self) -> bool {
+        self.cells.is_empty()
+    }
+
+    /// The job that made its calls, of which a policy is told this much.
+    pub fn job(self: &Arc<Self>, shown: Shown) -> Job {
+        let class = self.cluster.inter.as_ref().map_or_else(Default::default, |inter| inter.class);
+        Job {
+            cluster: Arc::clone(&self.cluster),
+            nodes: self.place.nodes,
+            source: Source::Sweep(Arc::clone(self)),
+            setting: Setting { class, version: VERSION, ..Setting::default() },
+            shown,
+            feedback_every: Some(1),
+            world: 0,
+        }
+    }
+
+    /// One call of every cell.
+    pub(crate) fn calls(&self) -> Vec<Planned> {
+        let call =
+            |&(collective, bytes): &(Collective, u64)| Planned::alone(collective, bytes, Role::Unknown);
+        self.cells.keys().map(call).collect()
+    }
+
+    /// What is left of a mask where only what was measured may be chosen.
+    pub(crate) fn narrow(&self, collective: Collective, bytes: u64, mask: Mask) -> Mask {
+        self.cells.get(&(collective, bytes)).map_or(Mask::FIRST, |cell| cell.narrow(mask))
+    }
+
+    /// The µs of a launch: what the mean of the logarithms of its times says, so that a launch that is slow now and then
+    /// is slower than one that never is. None where it was not measured.
+    pub(crate) fn micros(&self, collective: Collective, bytes: u64, realised: &Realised) -> Option<f64> {
+        self.cells.get(&(collective, bytes))?.times(realised).map(times::Times::micros)
+    }
+
+    /// The µs that one call of a launch took, drawn by a number from 0 to 1; none where it was not measured.
+    pub(crate) fn draw(
+        &self,
+        collective: Collective,
+        bytes: u64,
+        realised: &Realised,
+        at: f64,
+    ) -> Option<f64> {
+        self.cells.get(&(collective, bytes))?.times(realised).map(|times| times.draw(at))
+    }
+}

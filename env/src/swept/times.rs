@@ -1,0 +1,84 @@
+//! What a launch took, line by line.
+
+use dynamiccl_spec::math::{exp, ln};
+
+use crate::measure::sweep::SweepRow;
+
+/// The times of one launch.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Times {
+    /// ln µs of the fastest, the middle and the slowest repeat of each line, in the order of the middles.
+    lines: Vec<[f64; 3]>,
+}
+
+impl Times {
+    /// Takes in a line.
+    pub fn add(&mut self, row: &SweepRow) {
+        self.lines.push([row.min_us, row.median_us, row.max_us].map(ln));
+        self.lines.sort_by(|a, b| a[1].total_cmp(&b[1]));
+    }
+
+    /// The µs whose logarithm is the mean of what [`Times::draw`] gives.
+    pub fn micros(&self) -> f64 {
+        let sum: f64 = self.lines.iter().map(|[least, middle, most]| least + 2.0 * middle + most).sum();
+        exp(sum / (4.0 * self.lines.len().max(1) as f64))
+    }
+
+    /// The µs of one call, by a number from 0 to 1: half of a line's calls are between its fastest and its middle repeat,
+    /// half between that and its slowest.
+    pub fn draw(&self, at: f64) -> f64 {
+        let at = at.clamp(0.0, 1.0) * self.lines.len() as f64;
+        let line = (at as usize).min(self.lines.len().saturating_sub(1));
+        let Some([least, middle, most]) = self.lines.get(line) else { return 0.0 };
+        let within = at - line as f64;
+        exp(if within < 0.5 {
+            least + (middle - least) * 2.0 * within
+        } else {
+            middle + (most - middle) * (2.0 * within - 1.0)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use dynamiccl_spec::Collective;
+
+    use super::*;
+    use crate::measure::sweep::Setting;
+
+    fn times(lines: &[[f64; 3]]) -> Times {
+        let mut times = Times::default();
+        for &[min_us, median_us, max_us] in lines {
+            let (collective, bytes, setting) = (Collective::AllReduce, 1024, Setting::Default);
+            times.add(&SweepRow {
+                collective,
+                bytes,
+                setting,
+                median_us,
+                min_us,
+                max_us,
+                nccl_model_us: None,
+                chunk: dynamiccl_spec::ChunkChoice::Own,
+                slowdown: None,
+            });
+        }
+        times
+    }
+
+    #[test]
+    fn what_is_drawn_has_the_mean_and_the_middle_that_are_stated() {
+        let times = times(&[[10.0, 20.0, 80.0], [9.0, 11.0, 12.0]]);
+        let count = 10_000;
+        let logs = (0..count).map(|i| ln(times.draw((f64::from(i) + 0.5) / f64::from(count))));
+        let mean = logs.sum::<f64>() / f64::from(count);
+        assert!((exp(mean) / times.micros() - 1.0).abs() < 1e-6, "{} {}", exp(mean), times.micros());
+        assert_eq!([0.25, 0.75].map(|at| times.draw(at).round()), [11.0, 20.0]);
+        assert_eq!([0.0, 1.0].map(|at| times.draw(at).round()), [9.0, 80.0]);
+    }
+
+    /// A lucky middle does not make a setting good that is slow now and then.
+    #[test]
+    fn spread_counts() {
+        assert!(times(&[[10.0, 12.0, 90.0]]).micros() > times(&[[13.0, 14.0, 15.0]]).micros());
+    }
+}

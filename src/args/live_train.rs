@@ -1,0 +1,61 @@
+//! The words of `live train`.
+
+use std::path::PathBuf;
+
+/// Words of `live train`.
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = concat!("\
+EXAMPLES
+    dynamiccl live train --sweep loopback_4ranks.csv --out mine.safetensors --judge again.csv
+    dynamiccl live train --policy old.safetensors --sweep sweeps --out mine.safetensors --seconds 30
+    dynamiccl live train --sweep a.csv,b.csv --out mine.safetensors --fail-below 0.95 --json
+
+What comes out is the same for the same words and seed, unless --seconds end it.
+
+", exit_codes!()))]
+pub struct LiveTrainArgs {
+    /// Policy to start from: a file, or "shipped"
+    #[arg(long, value_name = "FILE|shipped", default_value = "shipped")]
+    pub policy: String,
+    /// Sweeps to fit it to, separated by commas: files as live sweep writes them, or folders of such
+    #[arg(long, value_name = "FILES|DIRS", value_delimiter = ',', required = true)]
+    pub sweep: Vec<PathBuf>,
+    /// Other sweeps to judge it on, to which it is not fitted
+    #[arg(long, value_name = "FILES|DIRS", value_delimiter = ',')]
+    pub judge: Vec<PathBuf>,
+    /// Cluster that all of them were measured on [default: ranks that share one H200, each a host of its own]
+    #[arg(long, value_name = "NAME|FILE")]
+    pub cluster: Option<String>,
+    /// File to write the policy to
+    #[arg(long, value_name = "FILE")]
+    pub out: PathBuf,
+    /// End after this many steps
+    #[arg(long, value_name = "N", default_value_t = 100_000, value_parser = clap::value_parser!(u64).range(1..))]
+    pub steps: u64,
+    /// End after this many seconds
+    #[arg(long, value_name = "S", default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..))]
+    pub seconds: u64,
+    /// End when this share of what there is to win was won on every sweep, and no cell is below 0.97
+    #[arg(long, value_name = "SHARE", default_value_t = 0.99, value_parser = share)]
+    pub enough: f64,
+    /// Share of the environments that have simulated jobs, so that other machines are not forgotten
+    #[arg(long, value_name = "SHARE", default_value_t = 0.25, value_parser = share)]
+    pub simulated: f64,
+    /// Curriculum whose last stage these jobs come from: a name, or a file ending in .toml
+    #[arg(long, value_name = "NAME|FILE", default_value = "full")]
+    pub curriculum: String,
+    /// One setting, for instance optimiser.rate=[0.001,0.0001]; may be given again
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub set: Vec<String>,
+    /// Threads to work on; they change nothing but the time [default: one for each core]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    pub threads: Option<u16>,
+    /// Answer no (exit code 1) where less than this share was won on a sweep
+    #[arg(long, value_name = "SHARE", value_parser = share)]
+    pub fail_below: Option<f64>,
+}
+
+fn share(word: &str) -> Result<f64, String> {
+    let share = word.parse::<f64>().ok().filter(|share| (0.0..=1.0).contains(share));
+    share.ok_or_else(|| "a share is a number from 0 to 1, like 0.95".to_owned())
+}

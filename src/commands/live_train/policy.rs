@@ -1,0 +1,68 @@
+//! The policy that was fitted, with what its file says of how it came about.
+
+use std::path::Path;
+
+use dynamiccl_agent::fit::Fit;
+use dynamiccl_agent::run::clock::Utc;
+use dynamiccl_env::swept::{Judgement, VERSION};
+use dynamiccl_policies::frozen::{About, Frozen, Training};
+
+use crate::args::LiveTrainArgs;
+
+/// The policy, made from `source`.
+pub fn fitted(source: &Frozen, fit: &Fit, args: &LiveTrainArgs, seed: u64) -> Frozen {
+    let best = fit.best();
+    let sweeps: Vec<String> = best.untold.iter().map(|judged| word(&judged.sweep)).collect();
+    let mut nccl = source.about.nccl.clone();
+    if !nccl.contains(&VERSION.to_string()) {
+        nccl.push(VERSION.to_string());
+        nccl.sort();
+    }
+    let training = Training {
+        curriculum: format!("sweeps {} and {}", sweeps.join(" "), args.curriculum),
+        seeds: vec![seed],
+        steps: best.steps,
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        command: command(args, seed),
+        created: Utc::now().to_string(),
+        parent: Some(source.hash()),
+    };
+    let about = About {
+        name: format!("{}-fitted", source.about.name),
+        nccl,
+        training,
+        // What the parent has reached, it has reached with other weights.
+        results: best.untold.iter().flat_map(results).collect(),
+        ..source.about.clone()
+    };
+    Frozen { weights: best.weights.clone(), about }
+}
+
+fn results(judged: &Judgement) -> [(String, f64); 2] {
+    let sweep = word(&judged.sweep);
+    [
+        (format!("measured_speedup.{sweep}"), judged.speedup),
+        (format!("measured_worst.{sweep}"), judged.worst_cell),
+    ]
+}
+
+/// A file's name as a word of a list, which may hold no comma, no equals sign and no space.
+fn word(name: &str) -> String {
+    name.replace([',', '=', ' '], "_")
+}
+
+/// The command that makes the same policy again; where its files lie is not part of it.
+fn command(args: &LiveTrainArgs, seed: u64) -> String {
+    let name = |path: &Path| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let sweeps: Vec<String> = args.sweep.iter().map(|path| name(path)).collect();
+    let LiveTrainArgs { steps, enough, simulated, curriculum, .. } = args;
+    let mut words = format!(
+        "dynamiccl live train --policy {} --sweep {} --seed {seed} --steps {steps} --enough {enough} --simulated \
+         {simulated} --curriculum {curriculum}",
+        name(args.policy.as_ref()),
+        sweeps.join(","),
+    );
+    args.cluster.iter().for_each(|cluster| words += &format!(" --cluster {cluster}"));
+    args.set.iter().for_each(|set| words += &format!(" --set {set}"));
+    words
+}

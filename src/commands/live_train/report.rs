@@ -1,0 +1,152 @@
+//! The result of `live train`: what the policy made of each sweep before and after.
+
+use std::fmt;
+use std::sync::Arc;
+
+use anyhow::Result;
+use dynamiccl_agent::fit::{Fit, Judged};
+use dynamiccl_env::swept::{Judgement, Swept};
+use dynamiccl_policies::frozen::Frozen;
+use serde::Serialize;
+
+use crate::args::LiveTrainArgs;
+use crate::commands::machine::name;
+use crate::table::{Column, Table};
+
+/// What came of it.
+#[derive(Debug, Serialize)]
+pub struct Report {
+    policy: String,
+    source_hash: String,
+    out: String,
+    hash: String,
+    steps: u64,
+    best_step: u64,
+    seconds: f64,
+    sweeps: Vec<Line>,
+    /// The smallest share of what there was to win on a sweep that was won.
+    headroom: f64,
+    fail_below: Option<f64>,
+    /// The answer to `--fail-below`; none where it was not asked.
+    pub passed: Option<bool>,
+}
+
+/// One sweep.
+#[derive(Debug, Serialize)]
+struct Line {
+    fitted: bool,
+    sweep: String,
+    ranks: u32,
+    cells: usize,
+    oracle: f64,
+    before: Won,
+    after: Won,
+    told: Won,
+}
+
+/// What was won on a sweep.
+#[derive(Debug, Clone, Copy, Serialize)]
+struct Won {
+    speedup: f64,
+    headroom: Option<f64>,
+    worst_cell: f64,
+}
+
+impl Won {
+    fn of(judged: &Judgement) -> Self {
+        let Judgement { speedup, headroom, worst_cell, .. } = *judged;
+        Won { speedup, headroom, worst_cell }
+    }
+}
+
+impl Report {
+    /// The report on a fit.
+    pub fn new(
+        args: &LiveTrainArgs,
+        [source, written]: [&Frozen; 2],
+        fit: &Fit,
+        others: &[Arc<Swept>],
+        seconds: f64,
+    ) -> Result<Self> {
+        let hash = |frozen: &Frozen| format!("{:016x}", frozen.hash());
+        let headroom = fit.best().headroom();
+        let [before, after] = fit.elsewhere(others)?;
+        let mut sweeps = lines(true, fit.before(), fit.best());
+        sweeps.extend(lines(false, &before, &after));
+        Ok(Report {
+            policy: args.policy.clone(),
+            source_hash: hash(source),
+            out: name(&args.out),
+            hash: hash(written),
+            steps: fit.steps(),
+            best_step: fit.best().steps,
+            seconds,
+            sweeps,
+            headroom,
+            fail_below: args.fail_below,
+            passed: args.fail_below.map(|least| headroom >= least),
+        })
+    }
+}
+
+fn lines(fitted: bool, before: &Judged, after: &Judged) -> Vec<Line> {
+    let all = before.untold.iter().zip(&after.untold).zip(&after.told);
+    let line = |((before, after), told): ((&Judgement, &Judgement), &Judgement)| Line {
+        fitted,
+        sweep: after.sweep.clone(),
+        ranks: after.ranks,
+        cells: after.cells.len(),
+        oracle: after.oracle,
+        before: Won::of(before),
+        after: Won::of(after),
+        told: Won::of(told),
+    };
+    all.map(line).collect()
+}
+
+fn percent(share: Option<f64>) -> String {
+    share.map_or_else(|| "-".to_owned(), |share| format!("{:.1}", 100.0 * share))
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "# measured: {} {} fitted in {} steps", self.policy, self.source_hash, self.steps)?;
+        let mut table = Table::new([
+            Column::left("sweep"),
+            Column::left("fitted"),
+            Column::right("ranks"),
+            Column::right("cells"),
+            Column::right("best").unit("(x)"),
+            Column::right("before").unit("(x)"),
+            Column::right("after").unit("(x)"),
+            Column::right("won").unit("(%)"),
+            Column::right("worst").unit("(x)"),
+            Column::right("told").unit("(%)"),
+        ]);
+        for line in &self.sweeps {
+            table.row([
+                line.sweep.clone(),
+                if line.fitted { "yes" } else { "no" }.to_owned(),
+                line.ranks.to_string(),
+                line.cells.to_string(),
+                format!("{:.3}", line.oracle),
+                format!("{:.3}", line.before.speedup),
+                format!("{:.3}", line.after.speedup),
+                percent(line.after.headroom),
+                format!("{:.3}", line.after.worst_cell),
+                percent(line.told.headroom),
+            ]);
+        }
+        write!(f, "#\n{table}")?;
+        if let (Some(least), Some(passed)) = (self.fail_below, self.passed) {
+            let (is, answer) = if passed { ("is not below", "yes") } else { ("is below", "no") };
+            writeln!(f, "Verdict  {:.3} {is} {least}: {answer}", self.headroom)?;
+        }
+        let won = 100.0 * self.headroom;
+        writeln!(
+            f,
+            "Summary  wrote policy {} to {}: {won:.1} % of what there was to win, in {:.0} s",
+            self.hash, self.out, self.seconds
+        )
+    }
+}

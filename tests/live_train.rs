@@ -1,0 +1,119 @@
+//! `live train`: a policy fitted to real measurements, without a GPU.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use dynamiccl_env::job::Shown;
+use dynamiccl_env::swept::{Judgement, Swept, judge};
+use dynamiccl_policies::frozen::Frozen;
+use dynamiccl_policies::policy::PolicyTuner;
+use dynamiccl_spec::{Collective, Decision, Knobs, Measure, Query, Tuner};
+
+use crate::util::{Dir, close, number, repository_path};
+
+const FIRST: &str = "env/tests/data/live-h200/loopback_4ranks.csv";
+const SECOND: &str = "env/tests/data/live-h200-held-out/loopback_4ranks.csv";
+
+fn swept(path: &str) -> Arc<Swept> {
+    Swept::read(&repository_path(path), None).unwrap().remove(0)
+}
+
+/// Knobs by call.
+struct Known(BTreeMap<(Collective, u64), Knobs>);
+
+impl Tuner for Known {
+    fn name(&self) -> &str {
+        "known"
+    }
+
+    fn decide(&mut self, query: &Query<'_>, _: &mut Measure<'_>) -> Decision {
+        Decision::chosen(query, self.0[&(query.call.collective, query.call.bytes)])
+    }
+}
+
+/// The best knobs of one sweep, judged on another of the same machine.
+fn best_of(first: &Arc<Swept>, on: &Arc<Swept>) -> Judgement {
+    let nothing = judge(first, Shown::NOTHING, &mut Known(own_of(first))).unwrap();
+    let best = nothing.cells.iter().map(|cell| ((cell.collective, cell.bytes), cell.best));
+    judge(on, Shown::NOTHING, &mut Known(best.collect())).unwrap()
+}
+
+fn own_of(swept: &Arc<Swept>) -> BTreeMap<(Collective, u64), Knobs> {
+    let sizes = (0..40).map(|octave| 1u64 << octave);
+    let calls = sizes.flat_map(|bytes| Collective::TUNED.map(|collective| (collective, bytes)));
+    assert!(!swept.is_empty());
+    calls.map(|call| (call, Knobs::OWN)).collect()
+}
+
+/// From the shipped policy to nearly all that the sweep has to give, and as much as its best knobs on a second sweep of the
+/// same machine: what was learned is the machine and not the luck of one measurement.
+#[test]
+fn a_policy_fitted_to_a_sweep_wins_there_and_on_the_next_one() {
+    let dir = Dir::new();
+    dir.borrow(FIRST, "first.csv");
+    dir.borrow(SECOND, "second.csv");
+    let words = "live train --sweep first.csv --judge second.csv --out mine.safetensors --seconds 110 --fail-below 0.95 --json";
+    let document = dir.run(words).json();
+    assert!(number(&document["seconds"]) < 120.0, "{document}");
+    let line = &document["sweeps"][0];
+    for told in ["after", "told"] {
+        assert!(number(&line[told]["headroom"]) >= 0.95, "{document}");
+        assert!(number(&line[told]["worst_cell"]) >= 0.97, "{document}");
+    }
+    let fitted = Frozen::open(&dir.path("mine.safetensors")).unwrap();
+    let shipped = Frozen::shipped().unwrap();
+    assert_eq!(fitted.about.training.parent, Some(shipped.hash()));
+    assert!(fitted.about.training.curriculum.contains("sweeps first"), "{:?}", fitted.about.training);
+    assert_eq!(document["hash"], format!("{:016x}", fitted.hash()));
+
+    let second = swept(SECOND);
+    let mut tuner = PolicyTuner::new(Arc::new(fitted.policy()), None);
+    let policy = judge(&second, Shown::NOTHING, &mut tuner).unwrap();
+    let line = &document["sweeps"][1];
+    assert_eq!(line["fitted"], false);
+    assert!(close(number(&line["after"]["speedup"]), policy.speedup), "{document}");
+    let known = best_of(&swept(FIRST), &second);
+    eprintln!(
+        "second sweep: policy {:.3}, best knobs of the first {:.3}, best {:.3}",
+        policy.speedup, known.speedup, policy.oracle
+    );
+    assert!(policy.speedup.ln() >= 0.95 * known.speedup.ln(), "{} {}", policy.speedup, known.speedup);
+}
+
+#[test]
+fn a_sweep_is_an_environment_and_a_workload() {
+    let dir = Dir::new();
+    dir.borrow(FIRST, "first.csv");
+    let checked = dir.run("check-env trace --sweep first.csv --steps 500 --json").json();
+    assert_eq!((&checked["id"], &checked["ok"]), (&"sweep-v1".into(), &true.into()));
+    let words = "eval --workload first.csv --against nccl,oracle --policy none --seeds 1 --worlds 1";
+    let judged = dir.run(&format!("{words} --json")).json();
+    assert_eq!(judged["simulated"], false);
+    let figures = |at: usize| &judged["tuners"][at]["overall"];
+    assert_eq!((number(&figures(0)["speedup"]), &figures(0)["cells"]), (1.0, &40.into()));
+    assert!(number(&figures(1)["speedup"]) > 1.15, "{judged}");
+    let text = dir.run(words).stdout;
+    assert!(text.contains("# measured: first.csv") && !text.contains("simulated"), "{text}");
+}
+
+#[test]
+fn what_cannot_be_fitted_is_an_error() {
+    let dir = Dir::new();
+    let header = "ranks,link,collective,size_bytes,algo,proto,nchannels,median_us,min_us,max_us";
+    dir.write("lonely.csv", &format!("{header}\n4,loopback,allreduce,1024,default,default,,9.0,8.0,9.5\n"));
+    dir.write("odd.csv", &format!("{header}\n3,loopback,allreduce,1024,ring,LL,1,9.0,8.0,9.5\n"));
+    for (words, expected) in [
+        ("--sweep none.csv", "none.csv"),
+        ("--sweep lonely.csv", "no call has both"),
+        ("--sweep odd.csv --cluster dgx_h100", "no call has both"),
+        ("--sweep odd.csv --cluster dgx_h10", "did you mean"),
+        ("--sweep odd.csv --cluster tcp10g_1gpu --policy none.safetensors", "none.safetensors"),
+        ("--sweep odd.csv --simulated 2", "a share is a number from 0 to 1"),
+        ("--sweep odd.csv --set loss.entropi=1", "did you mean \"loss.entropy\""),
+    ] {
+        let said = dir.run(&format!("live train --out mine.safetensors {words}"));
+        assert_eq!(said.code, 2, "{words}: {}", said.stderr);
+        assert!(said.stderr.contains(expected), "{words}: {}", said.stderr);
+    }
+    assert!(!dir.names().contains(&"mine.safetensors".to_owned()));
+}
