@@ -14,6 +14,7 @@ mod output;
 mod progress;
 mod session;
 mod stats;
+mod svg;
 mod table;
 mod words;
 

@@ -11,24 +11,27 @@ use crate::util::{Dir, assert_same};
 const SIMULATE: &str = "simulate --cluster dgx_a100 --nodes 2 --collective allreduce";
 
 /// Every command, and none.
-const COMMANDS: [&str; 18] = [
+const COMMANDS: [&str; 21] = [
     "",
     "simulate",
     "validate",
     "calibrate",
     "tune",
+    "synth",
     "decide",
     "check-env",
     "train",
     "eval",
     "inspect",
     "export",
+    "wan",
     "plugin",
     "plugin path",
     "plugin install",
     "plugin doctor",
     "live sweep",
     "live eval",
+    "rails",
     "bench",
 ];
 

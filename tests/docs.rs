@@ -52,7 +52,7 @@ fn the_cluster_page_explains_every_field() {
 }
 
 /// Commands that between them print every field of every document.
-const DOCUMENTS: [&str; 20] = [
+const DOCUMENTS: &[&str] = &[
     "simulate --curriculum smoke --worlds 1",
     "simulate --cluster dgx_a100 --nodes 1 --collective allreduce --bytes 1M",
     "validate --sweeps sweeps",
@@ -60,6 +60,8 @@ const DOCUMENTS: [&str; 20] = [
     "calibrate --log all_reduce.json --cluster h100_4gpu --out mine.toml",
     "calibrate --sweep sweeps --cluster h200_shared --out swept.toml",
     "tune --method tpe --cluster dgx_a100 --nodes 1 --collective allreduce --bytes 1M --budget 12",
+    "tune --joint --cluster aws_p4d --nodes 2 --ranks-per-node 2 --collective allgather --bytes 1M --budget 5",
+    "synth --cluster aws_p4d --nodes 2 --ranks-per-node 2 --collective allgather --bytes 1M --sketch pair",
     "check-env sim --steps 1000",
     "decide --policy tiny.safetensors --cluster dgx_a100 --nodes 1 --collective reduce",
     "eval --against nccl,oracle --clusters dgx_a100 --nodes 1 --worlds 1 --seeds 1",
@@ -69,9 +71,16 @@ const DOCUMENTS: [&str; 20] = [
     "export --policy tiny.safetensors --out t.conf --format nccl-csv --cluster dgx_a100 --nodes 2",
     "export --policy tiny.safetensors --out b.safetensors --history job.jsonl",
     "export --out c.safetensors --calibrate-guard --cluster dgx_a100 --nodes 1 --worlds 1",
+    "wan --collectives 100",
+    "wan --grid --collectives 10",
+    "wan --policy none --traces 1 --collectives 20",
     "plugin path",
     "plugin install --to lib",
     "plugin doctor --ranks 1",
+    "check-env rails --steps 200",
+    "rails --jitter 0.02 --iterations 1 --repetitions 2",
+    "rails --table3",
+    "rails --bom",
     "bench",
 ];
 
@@ -104,17 +113,20 @@ fn the_command_page_explains_every_flag() {
         "validate",
         "calibrate",
         "tune",
+        "synth",
         "check-env",
         "train",
         "decide",
         "eval",
         "inspect",
         "export",
+        "wan",
         "plugin path",
         "plugin install",
         "plugin doctor",
         "live sweep",
         "live eval",
+        "rails",
         "bench",
     ] {
         let help = Dir::new().run(&format!("{command} -h")).stdout;

@@ -19,6 +19,9 @@ mod calibrate;
 /// `tune`.
 mod tune;
 
+/// `synth` and `tune --joint`.
+mod synth;
+
 /// `check-env`.
 mod check_env;
 
@@ -41,6 +44,10 @@ mod plugin_ranks;
 
 /// `live`.
 mod live;
+/// `rails`.
+mod rails;
+/// `wan`.
+mod wan;
 
 /// `bench`.
 mod bench;

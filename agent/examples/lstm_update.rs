@@ -52,7 +52,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let updates: usize = updates.parse()?;
     let device = Device::flex().autodiff();
     let (batch, mut params) = read(&std::fs::read(path)?, &device)?;
-    let mut adam = Adam::new(PARAMS);
+    let (mut adam, pace) = (Adam::new(PARAMS), vec![1.0; PARAMS]);
     let (mut losses, mut begun) = (Vec::new(), 0.0);
     for update in 0..=updates {
         if update == 1 {
@@ -60,7 +60,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         }
         let (loss, mut gradient) = gradient(&params, &batch, &device);
         clip(&mut gradient, LONGEST);
-        adam.step(&mut params, &gradient, RATE);
+        adam.step(&mut params, &gradient, RATE, &pace);
         losses.push(loss);
     }
     let seconds = (clock::seconds() - begun) / updates as f64;

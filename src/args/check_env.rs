@@ -12,15 +12,17 @@ EXAMPLES
     dynamiccl check-env trace --trace job.jsonl --cluster dgx_h100
     dynamiccl check-env sim --curriculum smoke --steps 20000
     dynamiccl check-env trace --trace job.jsonl --json
+    dynamiccl check-env rails --steps 20000
+    dynamiccl check-env wan
 
 ", exit_codes!()))]
 pub struct CheckEnvArgs {
     /// Environment
     #[arg(value_name = "ENV", value_enum)]
     pub env: EnvKind,
-    /// Curriculum of the simulated jobs: a name, or a file ending in .toml
-    #[arg(long, value_name = "NAME|FILE", default_value = "smoke")]
-    pub curriculum: String,
+    /// Curriculum of the simulated jobs: a name, or a file ending in .toml [default: smoke; wan or rails for these]
+    #[arg(long, value_name = "NAME|FILE")]
+    pub curriculum: Option<String>,
     /// Recording to replay: our own lines, NCCL inspector's, or the folder of what the plugin recorded [default: a
     /// small one that we bring along]
     #[arg(long, value_name = "FILE|DIR")]
@@ -41,4 +43,20 @@ pub enum EnvKind {
     Sim,
     /// A recorded job
     Trace,
+    /// Collectives across datacentres
+    Wan,
+    /// Jobs over photonic rails
+    Rails,
+}
+
+impl CheckEnvArgs {
+    /// The curriculum that was named, or the one that goes with the environment.
+    pub fn curriculum(&self) -> &str {
+        let usual = match self.env {
+            EnvKind::Wan => "wan",
+            EnvKind::Rails => "rails",
+            EnvKind::Sim | EnvKind::Trace => "smoke",
+        };
+        self.curriculum.as_deref().unwrap_or(usual)
+    }
 }

@@ -22,11 +22,14 @@ mod export;
 mod inspect;
 mod live;
 mod plugin;
+mod rails;
 mod shared;
 mod simulate;
+mod synth;
 mod train;
 mod tune;
 mod validate;
+mod wan;
 
 use std::num::ParseIntError;
 use std::str::FromStr;
@@ -41,11 +44,14 @@ pub use export::{ExportArgs, ExportFormat};
 pub use inspect::InspectArgs;
 pub use live::{JobArgs, LiveArgs, LiveCommand, LiveEvalArgs, LiveRival, SweepArgs};
 pub use plugin::{DoctorArgs, InstallArgs, LibraryArgs, PluginArgs, PluginCommand, ProbeArgs};
+pub use rails::RailsArgs;
 pub use shared::MachineArgs;
 pub use simulate::SimulateArgs;
+pub use synth::SynthArgs;
 pub use train::{Every, TrainArgs};
 pub use tune::{Method, SpaceKind, TuneArgs};
 pub use validate::ValidateArgs;
+pub use wan::WanArgs;
 
 /// Learns NCCL's per-call knobs in a simulator and loads them into unmodified jobs
 ///
@@ -121,6 +127,8 @@ pub enum Command {
     Calibrate(CalibrateArgs),
     /// Search the best settings of calls by trying them
     Tune(TuneArgs),
+    /// Make a schedule for a machine's links, prove it and time it; or prove an MSCCL file
+    Synth(SynthArgs),
     /// What a policy chooses on one machine over all sizes, and NCCL's choice beside it
     Decide(DecideArgs),
     /// Hold an environment to every rule of the contract
@@ -133,10 +141,14 @@ pub enum Command {
     Inspect(InspectArgs),
     /// Write a policy as a file to deploy, or as a table for NVIDIA's example tuner
     Export(ExportArgs),
+    /// Collectives across datacentres: rings and routes that change, and who decides when
+    Wan(WanArgs),
     /// The library that NCCL loads: where it is, and whether a job with it would run well
     Plugin(PluginArgs),
     /// The same on real NCCL: time every setting on real ranks
     Live(LiveArgs),
+    /// Photonic rails: what changing circuits costs a job, and what the network behind it costs
+    Rails(RailsArgs),
     /// Time the program itself: simulator steps and decisions per second
     #[command(after_long_help = exit_codes!())]
     Bench,

@@ -20,14 +20,25 @@ EXAMPLES
     dynamiccl tune --method coordinate --cluster a40_8_pcie --nodes 4 --out nccl_tuner.csv
     dynamiccl tune --method tpe --cluster dgx_h100 --nodes 1 --budget 60 --out lookup.json
     dynamiccl tune --method tpe --cluster dgx_h100 --nodes 1 --budget 60 --out lookup.json --resume
+    dynamiccl tune --joint --cluster aws_p4d --nodes 2 --collective allgather --bytes 64M --out table.json
 
 Without --collective and --bytes, all five collectives from 1 KiB to 1 GiB in powers of 4 are tuned.
 
 ", exit_codes!()))]
 pub struct TuneArgs {
-    /// How to search
-    #[arg(long, value_name = "M", value_enum)]
+    /// How to search [with --joint: mraco unless given]
+    #[arg(
+        long,
+        value_name = "M",
+        value_enum,
+        required = false,
+        required_unless_present = "joint",
+        default_value_if("joint", "true", "mraco")
+    )]
     pub method: Method,
+    /// Search schedules of our own: sketch, synthesizer and chunks together with the executor's settings
+    #[arg(long)]
+    pub joint: bool,
     /// On what.
     #[command(flatten)]
     pub machine: MachineArgs,

@@ -93,7 +93,7 @@ fn trained(device: Device, updates: usize) -> Result<Trained, MissingDevice> {
     start(&mut params, &context_scaling, &history_scaling, true, &mut rng);
     let learner = Learner::new(Arc::clone(&layout), device)?;
     let coefficients = Coefficients { of: LossConfig::default(), clip: 0.2, entropy: 0.01 };
-    let mut adam = Adam::new(layout.len());
+    let (mut adam, pace) = (Adam::new(layout.len()), vec![1.0; layout.len()]);
     let mut of = Vec::new();
     let environments: Vec<usize> = (0..ENVIRONMENTS).collect();
     let mut begun = Instant::now();
@@ -112,7 +112,7 @@ fn trained(device: Device, updates: usize) -> Result<Trained, MissingDevice> {
             let mut share = learner.gradient(&params, &part, &coefficients);
             of.push(total(&share.losses, &coefficients));
             clip(&mut share.gradient, 0.5);
-            adam.step(params.values_mut(), &share.gradient, 1e-3);
+            adam.step(params.values_mut(), &share.gradient, 1e-3, &pace);
         }
         if update == 0 {
             // A device may compile what it runs when it runs first.

@@ -16,7 +16,7 @@ macro_rules! built_in {
 }
 
 /// Names and texts of the built-in clusters.
-const BUILT_IN: [(&str, &str); 33] = [
+const BUILT_IN: [(&str, &str); 34] = [
     built_in!("a100_4gpu"),
     built_in!("a100_4nic200"),
     built_in!("a100_8_tcp100g"),
@@ -50,6 +50,7 @@ const BUILT_IN: [(&str, &str); 33] = [
     built_in!("tier2"),
     built_in!("tier3"),
     built_in!("tier4"),
+    built_in!("wan100g_1gpu"),
 ];
 
 impl Cluster {

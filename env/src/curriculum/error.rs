@@ -73,7 +73,7 @@ pub enum CurriculumError {
 }
 
 impl CurriculumError {
-    pub(super) fn value(file: &str, key: &str, value: &str, remedy: &str) -> Self {
+    pub(crate) fn value(file: &str, key: &str, value: &str, remedy: &str) -> Self {
         CurriculumError::Value {
             file: file.to_owned(),
             key: key.to_owned(),
@@ -82,7 +82,7 @@ impl CurriculumError {
         }
     }
 
-    pub(super) fn parse(file: &str, text: &str, error: &toml::de::Error) -> Self {
+    pub(crate) fn parse(file: &str, text: &str, error: &toml::de::Error) -> Self {
         let before = error.span().map_or("", |span| text.get(..span.start).unwrap_or(""));
         let line = 1 + before.matches('\n').count();
         CurriculumError::Parse { file: file.to_owned(), line, message: error.message().replace('\n', " ") }

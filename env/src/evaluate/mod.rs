@@ -12,7 +12,7 @@ mod jobs;
 mod judge;
 mod machines;
 mod report;
-mod spread;
+pub(crate) mod spread;
 mod summary;
 pub mod tiers;
 

@@ -14,7 +14,7 @@ pub fn weights(shape: Shape, seed: u64) -> Weights {
     }
     weights.get_mut("pair.anchor").expect("a tensor of every shape").fill(1.0);
     // A guard lets about half of it through.
-    weights.get_mut("gain.bias").expect("a tensor of every shape").copy_from_slice(&[0.5, -0.5]);
+    weights.get_mut("gain.bias").expect("a tensor of every shape").copy_from_slice(&[0.7, -0.5]);
     weights
 }
 

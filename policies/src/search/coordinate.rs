@@ -187,11 +187,11 @@ mod tests {
         Space::new(&[Dimension::named(4), Dimension::ordered_and_own(9), Dimension::ordered(5)])
     }
 
-    const OWN: Point = Point([1, 9, 2, 0]);
+    const OWN: Point = Point::at([1, 9, 2, 0]);
 
     /// One valley in each implementation; NCCL's own channels are as good as six.
     fn micros(trial: &Trial) -> f64 {
-        let [implementation, channels, chunk, _] = trial.point.0.map(f64::from);
+        let [implementation, channels, chunk, ..] = trial.point.0.map(f64::from);
         let channels = if channels == 9.0 { 6.0 } else { channels };
         let floor = [100.0, 110.0, 80.0, 900.0][implementation as usize];
         floor * (1.0 + 0.05 * (channels - 3.0).abs() + 0.03 * (chunk - 1.0).abs())
@@ -206,7 +206,7 @@ mod tests {
             seen.push(trial.point);
             micros(trial)
         });
-        assert_eq!(found.unwrap().point, Point([2, 3, 1, 0]));
+        assert_eq!(found.unwrap().point, Point::at([2, 3, 1, 0]));
         assert!(search.spent() < 50.0, "{} of {} trials", search.spent(), space().points());
         assert_eq!(seen.iter().filter(|point| point.value(0) == 3).count(), 1, "hopeless: {seen:?}");
     }

@@ -10,6 +10,9 @@ use super::space::DIMENSIONS;
 use super::{Point, Space};
 use crate::random::Random;
 
+/// Numbers that a draw takes at least: a seed replays what it did when spaces had four dimensions.
+const DRAWS: usize = 4;
+
 /// The kernel of every dimension around every value.
 #[derive(Debug, Clone)]
 pub struct Kernel {
@@ -45,24 +48,15 @@ impl Kernel {
 
     /// Adds the density of the kernel around `centre` to every point of the space.
     pub fn spread(&self, centre: &Point, density: &mut [f64]) {
-        let row: [&[f64]; DIMENSIONS] = std::array::from_fn(|d| self.row(d, centre));
-        let mut lines = density.chunks_exact_mut(self.values[DIMENSIONS - 1]);
-        for first in row[0] {
-            for second in row[1] {
-                for third in row[2] {
-                    let outer = first * second * third;
-                    let Some(line) = lines.next() else { return };
-                    for (sum, inner) in line.iter_mut().zip(row[3]) {
-                        *sum += outer * inner;
-                    }
-                }
-            }
-        }
+        let rows: [&[f64]; DIMENSIONS] = std::array::from_fn(|d| self.row(d, centre));
+        let used = rows.iter().rposition(|row| row.len() > 1).map_or(1, |last| last + 1);
+        fill(&rows[..used], 1.0, density);
     }
 
     /// Draws a point from the kernel around another.
     pub fn draw(&self, centre: &Point, random: &mut Random) -> Point {
-        (0..DIMENSIONS).fold(Point::default(), |point, d| {
+        let used = self.values.iter().rposition(|&values| values > 1).map_or(1, |last| last + 1);
+        (0..used.max(DRAWS)).fold(Point::default(), |point, d| {
             let mut left = random.uniform();
             let row = self.row(d, centre);
             let value = row.iter().position(|weight| {
@@ -79,6 +73,20 @@ impl Kernel {
     }
 }
 
+/// Adds the product of one weight of each row to every place; the last row runs fastest.
+fn fill(rows: &[&[f64]], outer: f64, density: &mut [f64]) {
+    match rows {
+        [] => {}
+        [last] => density.iter_mut().zip(*last).for_each(|(sum, inner)| *sum += outer * inner),
+        [first, rest @ ..] => {
+            let each = (density.len() / first.len()).max(1);
+            for (weight, part) in first.iter().zip(density.chunks_exact_mut(each)) {
+                fill(rest, outer * weight, part);
+            }
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -88,7 +96,7 @@ mod tests {
     fn a_kernel_is_a_density_around_its_centre() {
         let space = Space::new(&[Dimension::named(3), Dimension::ordered_and_own(4), Dimension::ordered(7)]);
         let kernel = Kernel::new(&space, 0.2, 0.5);
-        let centre = Point([1, 4, 3, 0]);
+        let centre = Point::at([1, 4, 3, 0]);
         let mut density = vec![0.0; space.points()];
         kernel.spread(&centre, &mut density);
         assert!((density.iter().sum::<f64>() - 1.0).abs() < 1e-12);
@@ -103,7 +111,7 @@ mod tests {
     fn draws_follow_the_density() {
         let space = Space::new(&[Dimension::named(2), Dimension::ordered(4)]);
         let kernel = Kernel::new(&space, 0.3, 0.7);
-        let (centre, mut random) = (Point([1, 1, 0, 0]), Random::new(2));
+        let (centre, mut random) = (Point::at([1, 1, 0, 0]), Random::new(2));
         let mut counts = [0.0; 8];
         for _ in 0..20_000 {
             counts[space.index(&kernel.draw(&centre, &mut random))] += 1.0 / 20_000.0;

@@ -39,9 +39,17 @@ impl Schedule {
     /// A full measurement of 9 parts: three brackets.
     pub const SHORT: Schedule = Schedule { ratio: 3, most: 9 };
 
-    /// The schedule for a space of so many points: a first bracket must be a small part of it.
+    /// A full measurement of 81 parts: five brackets.
+    pub const LONG: Schedule = Schedule { ratio: 3, most: 81 };
+
+    /// The schedule for a space of so many points: a first bracket must be a small part of it, and large
+    /// enough to meet all of it.
     pub const fn of(points: usize) -> Schedule {
-        if points < 1000 { Schedule::SHORT } else { Schedule::FULL }
+        match points {
+            ..1000 => Schedule::SHORT,
+            1000..10_000 => Schedule::FULL,
+            _ => Schedule::LONG,
+        }
     }
 
     /// The bracket with most samples and least resource for each (`s_max`).
@@ -291,7 +299,7 @@ mod tests {
     fn brackets_are_hyperbands() {
         let schedule = Schedule::FULL;
         assert_eq!(schedule.widest(), 3);
-        assert_eq!([190, 3600].map(Schedule::of), [Schedule::SHORT, Schedule::FULL]);
+        assert_eq!([190, 3600, 14_400].map(Schedule::of), [Schedule::SHORT, Schedule::FULL, Schedule::LONG]);
         assert_eq!([3, 2, 1, 0].map(|s| schedule.samples(s)), [27, 12, 6, 4]);
         assert_eq!([0, 1, 2, 3].map(|rung| schedule.kept(3, rung)), [27, 9, 3, 1]);
         assert_eq!(schedule.resource(3, 0), 1.0 / 27.0);
@@ -305,7 +313,7 @@ mod tests {
     }
 
     fn micros(point: &Point) -> f64 {
-        let [protocol, channels, threads, buffer] = point.0.map(f64::from);
+        let [protocol, channels, threads, buffer, ..] = point.0.map(f64::from);
         let valley = 0.3 * (channels - 2.0) * (channels - 2.0)
             + 0.01 * (threads - 14.0) * (threads - 14.0)
             + 0.03 * (buffer - 9.0) * (buffer - 9.0);

@@ -66,10 +66,10 @@ mod tests {
 
     #[test]
     fn the_grid_finds_the_best_of_all_with_one_trial_each() {
-        let mut grid = Sequence::grid(space(), Point([1, 2, 0, 0]));
-        assert_eq!(grid.ask().unwrap().point, Point([1, 2, 0, 0]));
+        let mut grid = Sequence::grid(space(), Point::at([1, 2, 0, 0]));
+        assert_eq!(grid.ask().unwrap().point, Point::at([1, 2, 0, 0]));
         let found = drive(&mut grid, f64::INFINITY, micros).unwrap();
-        assert_eq!((found.point, grid.spent()), (Point([0, 5, 0, 0]), 24.0));
+        assert_eq!((found.point, grid.spent()), (Point::at([0, 5, 0, 0]), 24.0));
         assert_eq!(grid.ask(), None);
     }
 

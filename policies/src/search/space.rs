@@ -3,13 +3,24 @@
 //! Searches see only this. What a value means is said where a space is made for a purpose.
 
 /// Most dimensions that a space has.
-pub const DIMENSIONS: usize = 4;
+pub const DIMENSIONS: usize = 7;
 
 /// One value of every dimension, as indices; dimensions that a space lacks are 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Point(pub [u8; DIMENSIONS]);
 
 impl Point {
+    /// These values of the first dimensions, and 0 of the others.
+    pub const fn at<const N: usize>(values: [u8; N]) -> Self {
+        let mut point = Point([0; DIMENSIONS]);
+        let mut dimension = 0;
+        while dimension < N {
+            point.0[dimension] = values[dimension];
+            dimension += 1;
+        }
+        point
+    }
+
     /// The same with another value of one dimension.
     pub const fn with(mut self, dimension: usize, value: usize) -> Self {
         self.0[dimension] = value as u8;

@@ -152,16 +152,16 @@ mod tests {
     fn trials_of_a_point_are_pooled_by_their_resource() {
         let space = Space::new(&[Dimension::ordered(3)]);
         let mut tallies = Tallies::new(&space);
-        tallies.add(&space, Point([1, 0, 0, 0]), 0.25, 8.0);
-        tallies.add(&space, Point([1, 0, 0, 0]), 0.75, 128.0);
-        tallies.add(&space, Point([2, 0, 0, 0]), 0.1, 60.0);
+        tallies.add(&space, Point::at([1, 0, 0, 0]), 0.25, 8.0);
+        tallies.add(&space, Point::at([1, 0, 0, 0]), 0.75, 128.0);
+        tallies.add(&space, Point::at([2, 0, 0, 0]), 0.1, 60.0);
         assert_eq!(tallies.spent(), 1.1);
         let pooled = tallies.of(1).unwrap();
         assert!((exp(pooled.log_micros) - 64.0).abs() < 1e-9 && pooled.weight == 1.0);
         assert_eq!(tallies.of(0), None);
         assert_eq!(tallies.best(0.0).unwrap().point.value(0), 2);
         assert_eq!(tallies.best(0.9).unwrap().point.value(0), 1);
-        tallies.add(&space, Point([0, 0, 0, 0]), 1.0, f64::INFINITY);
+        tallies.add(&space, Point::at([0, 0, 0, 0]), 1.0, f64::INFINITY);
         assert_eq!(tallies.best(0.9).unwrap().point.value(0), 1);
     }
 
@@ -169,11 +169,11 @@ mod tests {
     fn what_cannot_run_is_never_best_and_stays_so() {
         let space = Space::new(&[Dimension::ordered(3)]);
         let mut tallies = Tallies::new(&space);
-        tallies.add(&space, Point([0, 0, 0, 0]), 1.0, f64::INFINITY);
+        tallies.add(&space, Point::at([0, 0, 0, 0]), 1.0, f64::INFINITY);
         assert_eq!((tallies.best(0.0), tallies.ranked(0.0, 3)), (None, vec![]));
-        tallies.add(&space, Point([1, 0, 0, 0]), 1.0, 50.0);
+        tallies.add(&space, Point::at([1, 0, 0, 0]), 1.0, 50.0);
         for micros in [1.0, f64::NAN, f64::INFINITY, 1.0] {
-            tallies.add(&space, Point([0, 0, 0, 0]), 1.0, micros);
+            tallies.add(&space, Point::at([0, 0, 0, 0]), 1.0, micros);
         }
         assert_eq!(tallies.of(0).unwrap().log_micros, f64::INFINITY);
         let ranked: Vec<usize> = tallies.ranked(0.0, 3).iter().map(|found| found.point.value(0)).collect();
@@ -187,7 +187,7 @@ mod tests {
         let (mut tallies, mut random) = (Tallies::new(&space), Random::new(1));
         assert_eq!(tallies.spread(0.02, 2.0), 0.02);
         for trial in 0..240 {
-            let point = Point([trial % 3, 0, 0, 0]);
+            let point = Point::at([trial % 3, 0, 0, 0]);
             tallies.add(&space, point, 1.0, f64::from(trial % 3 + 1) * exp(0.1 * random.normal()));
         }
         assert!((tallies.spread(0.02, 2.0) - 0.1).abs() < 0.01, "{}", tallies.spread(0.02, 2.0));

@@ -140,7 +140,7 @@ mod tests {
 
     /// A valley in each of five planes, one of them deeper than the others.
     fn micros(trial: &Trial) -> f64 {
-        let [plane, x, y, _] = trial.point.0.map(f64::from);
+        let [plane, x, y, ..] = trial.point.0.map(f64::from);
         let floor = if plane == 3.0 { 50.0 } else { 100.0 + plane };
         floor * (1.0 + 0.02 * (x - 8.0) * (x - 8.0) + 0.01 * (y - 2.0) * (y - 2.0))
     }
@@ -160,13 +160,13 @@ mod tests {
     #[test]
     fn it_ends_after_every_point_and_repeats_none() {
         let space = Space::new(&[Dimension::named(3), Dimension::ordered(5)]);
-        let mut tpe = Tpe::new(space.clone(), Point([2, 1, 0, 0]), 4);
+        let mut tpe = Tpe::new(space.clone(), Point::at([2, 1, 0, 0]), 4);
         let mut seen = Vec::new();
         let found = drive(&mut tpe, 1e9, |trial| {
             seen.push(space.index(&trial.point));
             f64::from(trial.point.0[1]) + 1.0
         });
-        assert_eq!((seen[0], seen.len()), (space.index(&Point([2, 1, 0, 0])), 15));
+        assert_eq!((seen[0], seen.len()), (space.index(&Point::at([2, 1, 0, 0])), 15));
         seen.sort_unstable();
         assert_eq!(seen, (0..15).collect::<Vec<_>>());
         assert_eq!(found.unwrap().point.value(1), 0);
@@ -188,7 +188,7 @@ mod tests {
 
     #[test]
     fn kernels_narrow_with_the_points_of_their_density_and_their_dimensions() {
-        const MIDDLE: Point = Point([25, 0, 0, 0]);
+        const MIDDLE: Point = Point::at([25, 0, 0, 0]);
         let at_centre = |dimensions: &[Dimension], points| {
             let space = Space::new(dimensions);
             Sharpened::new(&space, points).kernel.at(&MIDDLE, &MIDDLE)

@@ -51,7 +51,7 @@ pub fn setting(point: &Point) -> TucclSetting {
 }
 
 /// What MSCCL takes where nobody says otherwise: Simple, 8 channels, 512 threads, 4 MiB.
-pub const DEFAULT: Point = Point([2, 2, 15, 14]);
+pub const DEFAULT: Point = Point::at([2, 2, 15, 14]);
 
 /// MRACO's kernel widths, by protocol.
 pub fn widths() -> Vec<f64> {
@@ -65,7 +65,7 @@ pub fn arms() -> Vec<Point> {
     for protocol in 0..Protocol::ALL.len() as u8 {
         for channels in 0..CHANNELS as u8 {
             for threads in [7, 15, 19] {
-                arms.extend([5, 8, 11, 14].map(|buffer| Point([protocol, channels, threads, buffer])));
+                arms.extend([5, 8, 11, 14].map(|buffer| Point::at([protocol, channels, threads, buffer])));
             }
         }
     }

@@ -11,8 +11,10 @@ use dynamiccl_env::curriculum::Curriculum;
 use dynamiccl_env::gym::check::Report;
 use dynamiccl_env::job::Job;
 use dynamiccl_env::model::ConstantsFile;
+use dynamiccl_env::rails::{RailsEnv, RailsStage};
 use dynamiccl_env::sim_env::SimEnv;
 use dynamiccl_env::trace::Trace;
+use dynamiccl_env::wan::{WanCurriculum, WanEnv};
 
 use super::Plan;
 use crate::args::{CheckEnvArgs, EnvKind};
@@ -22,24 +24,44 @@ const EXAMPLE: (&str, &str) = (include_str!("example.jsonl"), "example.jsonl");
 
 /// Checks the environment that the words name.
 pub fn check(args: &CheckEnvArgs, plan: &Plan<'_>) -> Result<Report> {
-    let curriculum = Curriculum::load(&args.curriculum)?;
-    let constants = Arc::new(ConstantsFile::full());
     match args.env {
-        EnvKind::Sim => {
-            ensure!(
-                args.trace.is_none() && args.cluster.is_none(),
-                "--trace and --cluster go with check-env trace"
-            );
-            plan.check(|| Ok(SimEnv::mixed(curriculum.stages.iter().cloned(), Arc::clone(&constants))))
-        }
-        EnvKind::Trace => {
-            let trace = trace(args.trace.as_deref())?;
-            trace.warnings.iter().for_each(|warning| plan.session.output.note(format_args!("{warning}")));
-            let job = Job::replay(&trace, args.cluster.as_deref())?;
-            let stage = &curriculum.stages[0];
-            plan.check(|| Ok(SimEnv::of_job(job.clone(), stage, Arc::clone(&constants))))
-        }
+        EnvKind::Sim => sim(args, plan),
+        EnvKind::Trace => recorded(args, plan),
+        EnvKind::Wan => wan(args, plan),
+        EnvKind::Rails => rails(args, plan),
     }
+}
+
+fn sim(args: &CheckEnvArgs, plan: &Plan<'_>) -> Result<Report> {
+    no_recording(args)?;
+    let (curriculum, constants) = (Curriculum::load(args.curriculum())?, Arc::new(ConstantsFile::full()));
+    plan.check(|| Ok(SimEnv::mixed(curriculum.stages.iter().cloned(), Arc::clone(&constants))))
+}
+
+fn recorded(args: &CheckEnvArgs, plan: &Plan<'_>) -> Result<Report> {
+    let (curriculum, constants) = (Curriculum::load(args.curriculum())?, Arc::new(ConstantsFile::full()));
+    let trace = trace(args.trace.as_deref())?;
+    trace.warnings.iter().for_each(|warning| plan.session.output.note(format_args!("{warning}")));
+    let job = Job::replay(&trace, args.cluster.as_deref())?;
+    let stage = &curriculum.stages[0];
+    plan.check(|| Ok(SimEnv::of_job(job.clone(), stage, Arc::clone(&constants))))
+}
+
+fn wan(args: &CheckEnvArgs, plan: &Plan<'_>) -> Result<Report> {
+    no_recording(args)?;
+    let curriculum = Arc::new(WanCurriculum::load(args.curriculum())?);
+    plan.check(|| Ok(WanEnv::new(Arc::clone(&curriculum))))
+}
+
+fn rails(args: &CheckEnvArgs, plan: &Plan<'_>) -> Result<Report> {
+    no_recording(args)?;
+    let stage = Arc::new(RailsStage::load(args.curriculum())?);
+    plan.check(|| Ok(RailsEnv::new(Arc::clone(&stage))))
+}
+
+fn no_recording(args: &CheckEnvArgs) -> Result<()> {
+    ensure!(args.trace.is_none() && args.cluster.is_none(), "--trace and --cluster go with check-env trace");
+    Ok(())
 }
 
 fn trace(file: Option<&Path>) -> Result<Trace> {

@@ -1,6 +1,7 @@
 //! `tune`: searches the settings of a call, or of all calls of a machine, by noisy trials, and says how
 //! good what it finds is by true times.
 
+mod joint;
 mod report;
 mod save;
 mod task;
@@ -42,6 +43,9 @@ type Advance<'a> = dyn Fn(u64) -> Result<(), Interrupted> + 'a;
 
 /// Makes the plan and carries it out.
 pub fn run(args: &TuneArgs, session: &Session) -> Result<Ending> {
+    if args.joint {
+        return joint::run(args, session);
+    }
     let plan = Plan::new(args, session.seed)?;
     let progress = session.progress("tune", plan.cells.len() as u64);
     let (found, interrupted) = plan.search(session.seed, &|calls| progress.advance(calls))?;

@@ -3,8 +3,8 @@
 use dynamiccl_env::evaluate::{Figures, Report};
 
 use super::colours::tuner_class;
-use super::svg::{Axis, Svg};
 use super::tables::groups;
+use crate::svg::{Axis, Svg};
 
 const BAR: f64 = 16.0;
 const HEIGHT: f64 = 180.0;

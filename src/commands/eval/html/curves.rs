@@ -6,7 +6,7 @@ use dynamiccl_env::evaluate::{Point, Report, TunerReport};
 use dynamiccl_spec::{Bytes, Collective};
 
 use super::colours::tuner_class;
-use super::svg::{Axis, Svg};
+use crate::svg::{Axis, Svg};
 
 const PLOT: [f64; 2] = [212.0, 140.0];
 const MARGIN: [f64; 2] = [34.0, 22.0];

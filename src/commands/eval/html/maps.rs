@@ -4,7 +4,7 @@ use dynamiccl_env::evaluate::{CellReport, Chosen, Kind, Report};
 use dynamiccl_spec::{Bytes, Collective};
 
 use super::colours::pair_class;
-use super::svg::Svg;
+use crate::svg::Svg;
 
 const CELL: [f64; 2] = [26.0, 13.0];
 const NAMES: f64 = 150.0;

@@ -6,14 +6,13 @@ mod bars;
 mod colours;
 mod curves;
 mod maps;
-mod svg;
 mod tables;
 
 use dynamiccl_env::evaluate::Report;
 use dynamiccl_spec::{Algorithm, Pair, Path, Protocol};
 
 use super::text::{too_few, verdict};
-use svg::{Svg, escape};
+use crate::svg::{Svg, escape};
 
 const STYLE: &str = include_str!("page.css");
 /// What stands under the plots.

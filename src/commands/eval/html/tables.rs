@@ -3,7 +3,7 @@
 use dynamiccl_env::evaluate::{Figures, MARKS, Place, Report, TunerReport};
 use dynamiccl_spec::Bytes;
 
-use super::svg::escape;
+use crate::svg::escape;
 
 /// Every tuner at every tier; which cell is the worst shows under the mouse.
 pub fn summary(report: &Report) -> String {

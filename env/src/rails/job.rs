@@ -1,0 +1,121 @@
+//! A job over photonic rails: its iteration, the networks that carry it, and what is profiled of both.
+
+use std::sync::Arc;
+
+use dynamiccl_spec::Overrides;
+
+use super::error::RailsError;
+use super::fabric::Fabric;
+use super::graph::Graph;
+use super::profile::Profile;
+use super::timing::Timing;
+use super::weave::weave;
+use crate::workload::{Layout, ModelShape, Program, Recipe, iteration};
+
+/// Tokens of a sequence in the paper's job: it does not say, and this is what makes a transfer 64 MiB.
+const SEQUENCE: u32 = 4096;
+/// Sequences of a micro-batch in the paper's job.
+const MICRO_BATCH: u32 = 2;
+
+/// A job over photonic rails.
+#[derive(Debug, Clone)]
+pub struct Job {
+    /// What is trained.
+    pub recipe: Arc<Recipe>,
+    /// Times of its own work.
+    pub timing: Timing,
+    /// What carries its calls.
+    pub fabric: Fabric,
+    /// One iteration of it.
+    pub graph: Arc<Graph>,
+    /// What the first iteration teaches.
+    pub profile: Arc<Profile>,
+}
+
+impl Job {
+    /// A job.
+    pub fn new(recipe: Recipe, timing: Timing, fabric: Fabric) -> Result<Job, RailsError> {
+        Job::build(recipe, timing, fabric, false)
+    }
+
+    /// The same job in a framework that gathers a stage's parameters when the iteration begins, not when its first
+    /// activations arrive: advice for the framework, because no control plane and no tuner can do so.
+    pub fn hoisted(&self) -> Result<Job, RailsError> {
+        Job::build((*self.recipe).clone(), self.timing, self.fabric, true)
+    }
+
+    fn build(recipe: Recipe, timing: Timing, fabric: Fabric, hoist: bool) -> Result<Job, RailsError> {
+        timing.check()?;
+        fabric.check()?;
+        two_axes(&recipe.layout)?;
+        recipe.check()?;
+        let stages = 0..recipe.layout.pp as u8;
+        let programs: Result<Vec<Program>, _> =
+            stages.map(|stage| iteration(&recipe, stage, true, timing.flops_per_us)).collect();
+        let graph = weave(&programs?, &recipe.layout, &timing, &fabric.scale_up, hoist);
+        let profile = Profile::of(&graph, &fabric);
+        Ok(Job {
+            recipe: Arc::new(recipe),
+            timing,
+            fabric,
+            graph: Arc::new(graph),
+            profile: Arc::new(profile),
+        })
+    }
+
+    /// The paper's job with other degrees: Llama3-8B, tensor parallelism inside the server.
+    pub fn paper(pp: u32, fsdp: u32, micro_batches: u32) -> Result<Job, RailsError> {
+        Job::new(paper_recipe(pp, fsdp, micro_batches), Timing::default(), Fabric::default())
+    }
+
+    /// The same job with switches that take so long.
+    pub fn with_delay(&self, delay_us: f64) -> Job {
+        Job { fabric: self.fabric.with_delay(delay_us), ..self.clone() }
+    }
+}
+
+/// The paper's job with other degrees.
+pub fn paper_recipe(pp: u32, fsdp: u32, micro_batches: u32) -> Recipe {
+    let mut model = ModelShape::preset("llama3_8b").expect("a preset");
+    model.sequence = SEQUENCE;
+    let layout = Layout { dp: fsdp, tp: 4, pp, fsdp: true, ..Layout::default() };
+    Recipe { micro_batches, micro_batch_size: MICRO_BATCH, ..Recipe::new(model, layout) }
+}
+
+/// Circuits of a port serve the neighbours of two rings at most (the paper's second constraint).
+fn two_axes(layout: &Layout) -> Result<(), RailsError> {
+    let third = [("cp", layout.cp), ("ep", layout.ep)].into_iter().find(|(_, degree)| *degree > 1);
+    let Some((axis, degree)) = third else { return Ok(()) };
+    let remedy = "a port has circuits for data and pipeline parallelism; give 1";
+    Err(RailsError::value(axis, degree, remedy))
+}
+
+/// What a tuner may choose for a communicator over photonic rails: rings, the paper's first constraint. Circuits
+/// join neighbours, so no tree finds its edges.
+pub fn ring_only() -> Overrides {
+    let ring = |name: &str| (name == "NCCL_ALGO").then(|| "ring".to_owned());
+    Overrides::read(ring).expect("a list that NCCL reads")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use dynamiccl_spec::{Algorithm, Collective, Protocol};
+
+    #[test]
+    fn a_tuner_over_photonic_rails_has_rings_only() {
+        for collective in Collective::TUNED {
+            let allowed = ring_only().mask(collective);
+            assert!(allowed.iter().all(|pair| pair.algorithm == Algorithm::Ring), "{collective}");
+            assert_eq!(allowed.iter().count(), Protocol::ALL.len(), "{collective}");
+        }
+    }
+
+    #[test]
+    fn a_third_axis_has_no_circuits() {
+        let mut recipe = paper_recipe(2, 2, 2);
+        recipe.layout.cp = 2;
+        let error = Job::new(recipe, Timing::default(), Fabric::default()).unwrap_err().to_string();
+        assert!(error.starts_with("cp = 2: "), "{error}");
+    }
+}

@@ -1,0 +1,162 @@
+//! Controllers against each other on the same traffic: cadences and triggers at their best, a learned policy, and
+//! the least that any plan could have cost.
+//!
+//! What can be tuned is tuned on traffic of its own; everybody is judged on traffic that nobody has seen.
+
+use serde::Serialize;
+
+use super::control::{Cadence, Clairvoyant, Controller, Threshold};
+use super::course::Passed;
+use super::traffic::Traffic;
+use super::{Costs, Course, Setting, WanError};
+use crate::evaluate::spread;
+
+/// What is compared on.
+#[derive(Debug, Clone, Copy)]
+pub struct Comparison<'a> {
+    /// What stays the same.
+    pub setting: &'a Setting,
+    /// What changes cost.
+    pub costs: Costs,
+    /// Correlation of the traffic.
+    pub rho: f64,
+    /// Collectives after which links are seen.
+    pub lag: usize,
+    /// Traces to judge on, and as many of the same length to tune on.
+    pub traces: usize,
+    /// Collectives of each.
+    pub collectives: usize,
+    /// Seed of the traffic.
+    pub seed: u64,
+    /// Threads to work with; they change nothing.
+    pub threads: usize,
+}
+
+/// The traffic of a comparison.
+#[derive(Debug, Clone)]
+pub struct Courses {
+    /// What is tuned on.
+    pub training: Vec<Course>,
+    /// What is judged on.
+    pub unseen: Vec<Course>,
+}
+
+/// What somebody came to over all traces, per collective.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Figures {
+    /// Mean ms, costs included.
+    pub mean_ms: f64,
+    /// Standard deviation of that over the traces; none of one trace.
+    pub std_ms: Option<f64>,
+    /// Mean ms without costs; none of the clairvoyant.
+    pub comm_ms: Option<f64>,
+    /// Share of collectives before which the ring was rebuilt; none of the clairvoyant.
+    pub rebuilds: Option<f64>,
+    /// Share of collectives before which a route was changed; none of the clairvoyant.
+    pub reroutes: Option<f64>,
+    /// Mean ms of each trace, costs included.
+    pub traces_ms: Vec<f64>,
+}
+
+/// Streams of a seed: what is tuned on and what is judged on never meet.
+const TRAINING: u64 = 1 << 32;
+const UNSEEN: u64 = 1 << 33;
+
+impl Comparison<'_> {
+    /// Draws the traffic; `each` is told of every trace and stops with its error.
+    pub fn courses<X: Send>(&self, each: impl Fn() -> Result<(), X> + Sync) -> Result<Courses, X> {
+        let streams: Vec<u64> = [TRAINING, UNSEEN]
+            .into_iter()
+            .flat_map(|first| (0..self.traces as u64).map(move |number| first + number))
+            .collect();
+        let draw = |&stream: &u64| {
+            let traffic = Traffic::new(self.setting, self.rho, self.seed, stream);
+            let course = Course::draw(self.setting, traffic, self.collectives);
+            each().map(|()| course)
+        };
+        let mut training = spread::spread(self.threads, &streams, draw)?;
+        let unseen = training.split_off(self.traces);
+        Ok(Courses { training, unseen })
+    }
+
+    /// The best of these on traffic to tune on.
+    pub fn best<C: Controller + Clone>(
+        &self,
+        courses: &Courses,
+        candidates: impl Iterator<Item = C>,
+    ) -> Option<C> {
+        let mut best: Option<(f64, C)> = None;
+        for candidate in candidates {
+            let mut tried = candidate.clone();
+            let ms = self.run(&courses.training, &mut tried).mean_ms;
+            if best.as_ref().is_none_or(|(least, _)| ms < *least) {
+                best = Some((ms, candidate));
+            }
+        }
+        best.map(|(_, candidate)| candidate)
+    }
+
+    /// The best cadence on traffic to tune on.
+    pub fn best_cadence(&self, courses: &Courses) -> Option<Cadence> {
+        self.best(courses, Cadence::candidates())
+    }
+
+    /// The best trigger on traffic to tune on.
+    pub fn best_threshold(&self, courses: &Courses) -> Option<Threshold> {
+        self.best(courses, Threshold::candidates())
+    }
+
+    /// What somebody comes to on traffic that nobody has seen.
+    pub fn judge(&self, courses: &Courses, controller: &mut dyn Controller) -> Figures {
+        self.run(&courses.unseen, controller)
+    }
+
+    /// The least that any plan could have cost there; `each` is told of every trace and stops with its error. An
+    /// error of its own where there are too many rings to know.
+    pub fn clairvoyant<X: Send>(
+        &self,
+        courses: &Courses,
+        each: impl Fn() -> Result<(), X> + Sync,
+    ) -> Result<Result<Figures, X>, WanError> {
+        let known = Clairvoyant::new(self.setting)?;
+        let least = |course: &Course| {
+            let ms = known.clone().mean_ms(self.setting, course.samples(), self.costs);
+            each().map(|()| ms)
+        };
+        let all = spread::spread(self.threads, &courses.unseen, least);
+        Ok(all.map(|traces_ms| Figures {
+            mean_ms: mean(&traces_ms),
+            std_ms: deviation(&traces_ms),
+            comm_ms: None,
+            rebuilds: None,
+            reroutes: None,
+            traces_ms,
+        }))
+    }
+
+    fn run(&self, courses: &[Course], controller: &mut dyn Controller) -> Figures {
+        let run = |course: &Course| course.run(self.setting, self.costs, self.lag, controller);
+        let passed: Vec<Passed> = courses.iter().map(run).collect();
+        let all = |of: fn(&Passed) -> f64| passed.iter().map(of).collect::<Vec<f64>>();
+        let traces_ms = all(|passed| passed.mean_ms);
+        Figures {
+            mean_ms: mean(&traces_ms),
+            std_ms: deviation(&traces_ms),
+            comm_ms: Some(mean(&all(|passed| passed.comm_ms))),
+            rebuilds: Some(mean(&all(|passed| passed.rebuilds))),
+            reroutes: Some(mean(&all(|passed| passed.reroutes))),
+            traces_ms,
+        }
+    }
+}
+
+fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len().max(1) as f64
+}
+
+/// Standard deviation of a sample; none of fewer than two.
+fn deviation(values: &[f64]) -> Option<f64> {
+    let middle = mean(values);
+    let squares: f64 = values.iter().map(|value| (value - middle) * (value - middle)).sum();
+    (values.len() > 1).then(|| (squares / (values.len() - 1) as f64).sqrt())
+}

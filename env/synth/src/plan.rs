@@ -1,0 +1,148 @@
+//! The best schedule of a call on a machine: the one function for those who only want its time.
+//!
+//! Deterministic, and cheap enough to be tabulated: a few recipes per sketch, judged by the executor.
+
+use dynamiccl_env::cluster::Cluster;
+use dynamiccl_spec::{Collective, Protocol};
+
+use crate::backend::Backend;
+use crate::bound::{self, Utilisation};
+use crate::error::SynthError;
+use crate::execute::Executor;
+use crate::machine::Machine;
+use crate::msccl::export::export;
+use crate::schedule::Schedule;
+use crate::sketch::{Mode, Sketch};
+use crate::synthesis::{Recipe, Synthesizer, synthesize};
+use crate::verify::verify;
+
+/// Most ranks of which whole schedules are compared with several chunk counts.
+const SMALL: usize = 64;
+
+/// A schedule with the sketch and the backend that it was chosen with.
+#[derive(Debug, Clone)]
+pub struct Plan {
+    /// The sketch.
+    pub sketch: Sketch,
+    /// How the schedule was made.
+    pub recipe: Recipe,
+    /// The schedule.
+    pub schedule: Schedule,
+    /// The backend.
+    pub backend: Backend,
+    /// µs by the executor.
+    pub micros: f64,
+}
+
+/// What a plan is chosen from.
+#[derive(Debug, Clone)]
+pub struct Choice {
+    /// Sketches.
+    pub sketches: Vec<Sketch>,
+    /// Recipes.
+    pub recipes: Vec<Recipe>,
+    /// Backends.
+    pub backends: Vec<Backend>,
+    /// Whether only what MSCCL's executors have room for is taken.
+    pub exportable: bool,
+}
+
+impl Choice {
+    /// What is worth comparing on a machine: every mode, both kinds of belief, few and many chunks, and
+    /// backends for latency and for rate.
+    pub fn usual(machine: &Machine) -> Choice {
+        let chunks: &[u32] = if machine.ranks() <= SMALL { &[1, 4] } else { &[1] };
+        let modes: &[Mode] =
+            if machine.nodes() == 1 { &[Mode::Full] } else { &[Mode::Full, Mode::Pair, Mode::Relay] };
+        let with = |recipe: Recipe| chunks.iter().map(move |&chunks| recipe.with_chunks(chunks));
+        let ring = Recipe { synthesizer: Synthesizer::Ring, ..Recipe::AWARE };
+        let unaware = Recipe::unaware(machine.nodes());
+        Choice {
+            sketches: modes.iter().map(|&mode| Sketch::new(machine, mode)).collect(),
+            recipes: with(Recipe::AWARE).chain([unaware, ring.with_chunks(4)]).collect(),
+            backends: backends(),
+            exportable: false,
+        }
+    }
+}
+
+/// Backends from low latency to high rate.
+fn backends() -> Vec<Backend> {
+    let backend = |protocol, channels, buffer| Backend { protocol, channels, threads: 512, buffer };
+    vec![
+        Backend::default(),
+        backend(Protocol::LL, 1, 1 << 20),
+        backend(Protocol::LL, 4, 1 << 20),
+        backend(Protocol::LL128, 4, 1 << 20),
+        backend(Protocol::LL128, 8, 4 << 20),
+        backend(Protocol::Simple, 4, 4 << 20),
+        backend(Protocol::Simple, 8, 4 << 20),
+        backend(Protocol::Simple, 16, 4 << 20),
+    ]
+}
+
+/// The fastest of a choice; the first of equals. A recipe that a sketch has no links for is left out.
+pub fn best(
+    machine: &Machine,
+    collective: Collective,
+    bytes: u64,
+    choice: &Choice,
+) -> Result<Plan, SynthError> {
+    let mut best: Option<Plan> = None;
+    let mut refused = None;
+    for sketch in &choice.sketches {
+        for recipe in &choice.recipes {
+            let schedule = match synthesize(machine, sketch, collective, bytes, recipe) {
+                Ok(schedule) => schedule,
+                Err(error) => {
+                    refused = Some(error);
+                    continue;
+                }
+            };
+            let executor = Executor::new(machine, sketch, &schedule);
+            let mut fastest: Option<(f64, Backend)> = None;
+            for backend in &choice.backends {
+                if let Some(error) = choice.exportable.then(|| export(&schedule, backend, "").err()).flatten()
+                {
+                    refused = Some(error);
+                    continue;
+                }
+                let micros = executor.micros(bytes, backend);
+                if fastest.is_none_or(|fastest| micros < fastest.0) {
+                    fastest = Some((micros, *backend));
+                }
+            }
+            let Some((micros, backend)) = fastest else { continue };
+            if best.as_ref().is_none_or(|best| micros < best.micros) {
+                best = Some(Plan { sketch: sketch.clone(), recipe: *recipe, schedule, backend, micros });
+            }
+        }
+    }
+    best.ok_or_else(|| refused.unwrap_or(SynthError::Collective(collective)))
+}
+
+/// µs of the best synthesised schedule of a call on this many nodes of a cluster, with this many ranks in
+/// each; `bytes` as nccl-tests counts them. The same bits for the same question on every machine.
+pub fn synthesised_micros(
+    cluster: &Cluster,
+    nodes: u32,
+    ranks_per_node: u32,
+    collective: Collective,
+    bytes: u64,
+) -> Result<f64, SynthError> {
+    let machine = Machine::from_cluster(cluster, nodes, ranks_per_node)?;
+    Ok(best(&machine, collective, bytes, &Choice::usual(&machine))?.micros)
+}
+
+impl Plan {
+    /// Whether the schedule is proved.
+    pub fn verified(&self) -> bool {
+        verify(&self.schedule, &self.sketch).is_ok()
+    }
+
+    /// How much of the links it uses.
+    pub fn utilisation(&self, machine: &Machine, bytes: u64) -> Utilisation {
+        let executor = Executor::new(machine, &self.sketch, &self.schedule);
+        bound::utilisation(machine, &self.sketch, &executor, bytes, self.micros)
+    }
+}

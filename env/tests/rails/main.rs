@@ -1,0 +1,13 @@
+//! Photonic rails beside the figures of the paper, and what must hold for any job.
+
+mod environment;
+mod figures;
+mod properties;
+
+use dynamiccl_env::rails::{Controller, Iterations, Jitter, Job, judge};
+
+/// % that iterations take longer than the baseline under a controller.
+fn increase(job: &Job, jitter: &Jitter, controller: &mut dyn Controller) -> f64 {
+    let iterations = [Iterations::draw(job, 2, jitter, 7)];
+    judge(job, &iterations, &mut [controller]).1[0].increase
+}

@@ -1,0 +1,75 @@
+//! `synth --verify`: the proof of an MSCCL file.
+
+use std::fmt;
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use dynamiccl_synth::msccl;
+use serde::Serialize;
+
+use crate::commands::machine;
+use crate::exit::Ending;
+use crate::session::Session;
+
+/// What came of a proof.
+#[derive(Debug, Serialize)]
+struct Report {
+    /// The file.
+    file: String,
+    /// The collective, in MSCCL's words.
+    coll: String,
+    /// Ranks.
+    ranks: usize,
+    /// Whether it is proved.
+    verified: bool,
+    /// The rule that it breaks, the rank and the step where it shows.
+    violation: Option<Violation>,
+}
+
+#[derive(Debug, Serialize)]
+struct Violation {
+    rule: String,
+    rank: u32,
+    thread_block: Option<u32>,
+    step: Option<u32>,
+}
+
+/// Proves a file.
+pub fn run(path: &Path, session: &Session) -> Result<Ending> {
+    let file = machine::name(path);
+    let text = fs::read_to_string(path).with_context(|| file.clone())?;
+    let algorithm = msccl::read(&file, &text)?;
+    let room = msccl::check_limits(&algorithm).err().map(|error| Violation {
+        rule: error.to_string(),
+        rank: if let dynamiccl_synth::SynthError::Limit { rank, .. } = error { rank } else { 0 },
+        thread_block: None,
+        step: None,
+    });
+    let violation = msccl::run(&algorithm, msccl::SLOTS).err().map(|fault| Violation {
+        rule: fault.rule.says().to_owned(),
+        rank: fault.rank,
+        thread_block: fault.block,
+        step: Some(fault.step),
+    });
+    let violation = violation.or(room);
+    let verified = violation.is_none();
+    let (coll, ranks) = (algorithm.coll.to_string(), algorithm.programs.len());
+    session.report("synth", &Report { file, coll, ranks, verified, violation })?;
+    Ok(if verified { Ending::Done } else { Ending::No })
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "# {}: {} on {} ranks", self.file, self.coll, self.ranks)?;
+        let Some(broken) = &self.violation else { return writeln!(f, "Summary  proved") };
+        write!(f, "Summary  broken at rank {}", broken.rank)?;
+        if let Some(block) = broken.thread_block {
+            write!(f, ", thread block {block}")?;
+        }
+        if let Some(step) = broken.step {
+            write!(f, ", step {step}")?;
+        }
+        writeln!(f, ": {}", broken.rule)
+    }
+}
