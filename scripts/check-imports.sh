@@ -14,7 +14,7 @@ RULES='
 dynamiccl-spec     | serde                                | dynamiccl-*
 dynamiccl-gpu      | libloading thiserror                 | dynamiccl dynamiccl-*
 dynamiccl-env      | *                                    | dynamiccl dynamiccl-agent dynamiccl-gpu dynamiccl-live dynamiccl-policies dynamiccl-plugin burn burn-* clap clap_*
-dynamiccl-synth    | dynamiccl-env dynamiccl-spec rand rand_chacha roxmltree serde serde_json thiserror toml | dynamiccl dynamiccl-agent dynamiccl-gpu dynamiccl-live dynamiccl-policies dynamiccl-plugin burn burn-* clap clap_*
+dynamiccl-synth    | dynamiccl-env dynamiccl-spec rand rand_chacha roxmltree serde serde_json thiserror toml | dynamiccl dynamiccl-agent dynamiccl-policies dynamiccl-plugin burn burn-* clap clap_*
 dynamiccl-policies | dynamiccl-spec safetensors thiserror | dynamiccl dynamiccl-env dynamiccl-agent dynamiccl-plugin burn burn-* cudarc cuda* clap clap_*
 dynamiccl-plugin   | dynamiccl-spec dynamiccl-policies serde thiserror toml | dynamiccl dynamiccl-env dynamiccl-agent burn burn-* clap clap_*
 dynamiccl-host     | dynamiccl-spec libloading serde thiserror | dynamiccl dynamiccl-env dynamiccl-agent dynamiccl-policies dynamiccl-plugin burn burn-* clap clap_*

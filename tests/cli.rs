@@ -11,7 +11,7 @@ use crate::util::{Dir, assert_same};
 const SIMULATE: &str = "simulate --cluster dgx_a100 --nodes 2 --collective allreduce";
 
 /// Every command, and none.
-const COMMANDS: [&str; 21] = [
+const COMMANDS: &[&str] = &[
     "",
     "simulate",
     "validate",
@@ -29,9 +29,9 @@ const COMMANDS: [&str; 21] = [
     "plugin path",
     "plugin install",
     "plugin doctor",
+    "rails",
     "live sweep",
     "live eval",
-    "rails",
     "bench",
 ];
 

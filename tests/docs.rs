@@ -124,9 +124,9 @@ fn the_command_page_explains_every_flag() {
         "plugin path",
         "plugin install",
         "plugin doctor",
+        "rails",
         "live sweep",
         "live eval",
-        "rails",
         "bench",
     ] {
         let help = Dir::new().run(&format!("{command} -h")).stdout;

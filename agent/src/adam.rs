@@ -162,7 +162,7 @@ mod tests {
         assert_eq!(again, adam);
         let mut others = values.clone();
         adam.step(&mut values, &[-0.3, 0.5], 0.02, &[1.0; 2]);
-        again.step(&mut others, &[-0.3, 0.5], 0.02);
+        again.step(&mut others, &[-0.3, 0.5], 0.02, &[1.0; 2]);
         assert_eq!(values, others);
     }
 
@@ -185,8 +185,8 @@ mod tests {
     }
 
     #[test]
-    #[should_panic(expected = "values and gradient [2, 1]: Adam moves 2")]
+    #[should_panic(expected = "values, gradient and shares [2, 1, 2]: Adam moves 2")]
     fn widths_must_agree() {
-        Adam::new(2).step(&mut [0.0; 2], &[0.0], 0.1);
+        Adam::new(2).step(&mut [0.0; 2], &[0.0], 0.1, &[1.0; 2]);
     }
 }

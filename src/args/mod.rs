@@ -145,10 +145,10 @@ pub enum Command {
     Wan(WanArgs),
     /// The library that NCCL loads: where it is, and whether a job with it would run well
     Plugin(PluginArgs),
-    /// The same on real NCCL: time every setting on real ranks
-    Live(LiveArgs),
     /// Photonic rails: what changing circuits costs a job, and what the network behind it costs
     Rails(RailsArgs),
+    /// The same on real NCCL: time every setting on real ranks
+    Live(LiveArgs),
     /// Time the program itself: simulator steps and decisions per second
     #[command(after_long_help = exit_codes!())]
     Bench,

@@ -43,8 +43,8 @@ pub fn run(args: &Args) -> Result<Ending> {
         Command::Export(args) => export::run(args, &session),
         Command::Wan(args) => wan::run(args, &session),
         Command::Plugin(args) => plugin::run(args, &session),
-        Command::Live(args) => live::run(args, &session),
         Command::Rails(args) => rails::run(args, &session),
+        Command::Live(args) => live::run(args, &session),
         Command::Bench => bench::run(&session),
     }
 }

@@ -188,6 +188,7 @@ mod tests {
             curriculum: "smoke".to_owned(),
             seed: 7,
             steps: None,
+            constants: usual_constants(),
             device: "flex".to_owned(),
             config: Config::default(),
             stages: stages(&curriculum),

@@ -142,3 +142,30 @@ impl Operation {
         done
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wan::{Network, Search, Traffic};
+
+    #[test]
+    fn a_route_is_charged_where_it_changes_and_a_ring_always() {
+        let setting = Setting::new(Network::even(2, 4, 2).unwrap()).unwrap();
+        let links = Traffic::new(&setting, 0.0, 1, 0).next_sample();
+        let (best, ms) = Search::new(&setting.network).widest_routes(&setting, &links);
+        let mut job = Operation::new(&setting, Costs { rebuild_ms: 100.0, reroute_ms: 5.0 });
+        let mut work = Work::default();
+        let mut act = |moved| {
+            let prospect = job.look(&setting, &links, (&best, ms), &mut work);
+            let done = job.act(&setting, moved, &prospect, &best, &links, &mut work);
+            assert_eq!(done.ms, done.foreseen_ms);
+            (done.cost_ms, job.since())
+        };
+        assert_eq!(act(Move::Keep), (0.0, [1, 1]));
+        assert_eq!(act(Move::Reroute), (5.0, [0, 2]));
+        assert_eq!(act(Move::Reroute), (0.0, [0, 3]));
+        assert_eq!(act(Move::Rebuild), (100.0, [0, 0]));
+        assert_eq!(act(Move::Rebuild), (100.0, [0, 0]));
+        assert_eq!(act(Move::Keep), (0.0, [1, 1]));
+    }
+}
