@@ -7,8 +7,9 @@ const STYLE: &str = include_str!("../eval/html/page.css");
 const PLOT: [f64; 2] = [620.0, 260.0];
 const MARGIN: [f64; 2] = [44.0, 30.0];
 const BAR: f64 = 46.0;
-/// The curves, with the class that colours each.
-const CURVES: [(&str, &str, fn(&Point) -> f64); 4] = [
+/// A curve: its name, the class that colours it, and where it goes through.
+type Curve = (&'static str, &'static str, fn(&Point) -> f64);
+const CURVES: [Curve; 4] = [
     ("on demand", "t4", |point| point.on_demand),
     ("provisioned", "t1", |point| point.provisioned),
     ("static split", "t5", |point| point.static_split),
