@@ -52,7 +52,8 @@ fn a_policy_fitted_to_a_sweep_wins_there_and_on_the_next_one() {
     let dir = Dir::new();
     dir.borrow(FIRST, "first.csv");
     dir.borrow(SECOND, "second.csv");
-    let words = "live train --sweep first.csv --judge second.csv --out mine.safetensors --seconds 110 --fail-below 0.95 --json";
+    let words = "live train --sweep first.csv --judge second.csv --out mine.safetensors \
+                 --steps 100000 --seconds 110 --fail-below 0.95 --json";
     let document = dir.run(words).json();
     assert!(number(&document["seconds"]) < 120.0, "{document}");
     let line = &document["sweeps"][0];

@@ -30,10 +30,10 @@ pub struct LiveTrainArgs {
     #[arg(long, value_name = "FILE")]
     pub out: PathBuf,
     /// End after this many steps
-    #[arg(long, value_name = "N", default_value_t = 100_000, value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = 200_000, value_parser = clap::value_parser!(u64).range(1..))]
     pub steps: u64,
     /// End after this many seconds
-    #[arg(long, value_name = "S", default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "S", default_value_t = 120, value_parser = clap::value_parser!(u64).range(1..))]
     pub seconds: u64,
     /// End when this share of what there is to win was won on every sweep, and no cell is below 0.97
     #[arg(long, value_name = "SHARE", default_value_t = 0.99, value_parser = share)]
