@@ -19,9 +19,9 @@ use super::shared::{MachineArgs, tuned_collective};
 EXAMPLES
     dynamiccl synth --cluster dgx_a100 --nodes 2 --collective allgather --bytes 1G
     dynamiccl synth --cluster aws_p4d --nodes 2 --collective allreduce --bytes 1M --picture ar.svg
-    dynamiccl synth --cluster aws_p4d --nodes 2 --collective reduce --bytes 1G --sketch full --out r.xml
-    dynamiccl synth --cluster aws_p4d --nodes 2 --collective reduce --bytes 1G --sketch-out mine.toml
-    dynamiccl synth --cluster aws_p4d --nodes 2 --collective reduce --bytes 1G --sketch-file mine.toml
+    dynamiccl synth --cluster aws_p4d --nodes 2 --collective reduce --bytes 1G --sketch full
+    dynamiccl synth --cluster aws_p4d --nodes 2 --collective reduce --bytes 1G --sketch-out s.toml
+    dynamiccl synth --cluster aws_p4d --nodes 2 --collective reduce --bytes 1G --sketch-file s.toml
     dynamiccl synth --verify ar.xml
 
 What is not given is tried, and the fastest is taken: sketches, synthesizers, chunks, backends.

@@ -20,7 +20,7 @@ EXAMPLES
     dynamiccl tune --method coordinate --cluster a40_8_pcie --nodes 4 --out nccl_tuner.csv
     dynamiccl tune --method tpe --cluster dgx_h100 --nodes 1 --budget 60 --out lookup.json
     dynamiccl tune --method tpe --cluster dgx_h100 --nodes 1 --budget 60 --out lookup.json --resume
-    dynamiccl tune --joint --cluster aws_p4d --nodes 2 --collective reduce --bytes 64M --out table.json
+    dynamiccl tune --joint --cluster aws_p4d --nodes 2 --collective reduce --bytes 64M --out t.json
 
 Without --collective and --bytes, all five collectives from 1 KiB to 1 GiB in powers of 4 are tuned.
 
