@@ -240,6 +240,8 @@ static void scenario_reload(void) {
     OK(profiler->finalize(second));
     CHECK(status_of("Threads:") == 2);
     OK(profiler->finalize(context));
+    // A thread that was joined is still counted until the kernel has put it away.
+    for (int wait = 0; wait < 1000 && status_of("Threads:") != 1; wait++) nanosleep(&(struct timespec){0, 1000000}, NULL);
     CHECK(status_of("Threads:") == 1);
     OK(dlclose(loaded));
     CHECK(!dlopen(library, RTLD_NOW | RTLD_NOLOAD));
