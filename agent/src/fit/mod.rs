@@ -122,6 +122,11 @@ impl Fit {
         &self.best
     }
 
+    /// The policy as it is now.
+    pub fn weights(&self) -> Weights {
+        self.trainer.weights()
+    }
+
     /// What the policy that it started from and the best so far make of other sweeps.
     pub fn elsewhere(&self, sweeps: &[Arc<Swept>]) -> Result<[Judged; 2], FitError> {
         let margin = self.setup.margin;
@@ -142,7 +147,7 @@ impl Fit {
 
     /// Judges the policy as it is now; the last one before the end is not to be missed.
     pub fn judge(&mut self) -> Result<(), FitError> {
-        let judged = Judged::new(&self.setup, self.trainer.weights(), self.steps())?;
+        let judged = Judged::new(&self.setup, self.weights(), self.steps())?;
         if judged.score() > self.best.score() {
             self.best = judged;
         }
@@ -158,72 +163,5 @@ pub fn usual() -> Config {
         loss: LossConfig { entropy: [0.005, 0.001], temperature: 0.02, ..LossConfig::default() },
         optimiser: OptimiserConfig { rate: [2e-3, 2e-4], divergence: 0.0, ..OptimiserConfig::default() },
         ..Config::default()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::path::Path;
-
-    use dynamiccl_env::curriculum::Curriculum;
-    use dynamiccl_policies::frozen::Frozen;
-
-    use super::*;
-
-    fn setup(steps: u64) -> Setup {
-        let sweep =
-            Path::new(env!("CARGO_MANIFEST_DIR")).join("../env/tests/data/live-h200/10gbit_4ranks.csv");
-        let shipped = Frozen::shipped().unwrap();
-        Setup {
-            policy: shipped.weights,
-            margin: shipped.about.margin,
-            sweeps: Swept::read(&sweep, None).unwrap(),
-            stage: Arc::clone(&Curriculum::load("smoke").unwrap().stages[0]),
-            simulated: 0.25,
-            config: usual(),
-            steps,
-            enough: 0.99,
-            seed: 1,
-            threads: 2,
-            constants: Arc::new(ConstantsFile::full()),
-        }
-    }
-
-    /// Whoever goes on from a policy has that policy until the first step.
-    #[test]
-    fn a_fit_begins_with_the_policy_itself() {
-        let fit = Fit::new(setup(4096)).unwrap();
-        assert_eq!(fit.trainer.weights(), fit.setup.policy);
-        assert_eq!((fit.steps(), fit.best().headroom()), (0, fit.before().headroom()));
-    }
-
-    #[test]
-    fn what_is_left_is_never_worse_and_the_same_on_any_number_of_threads() {
-        let fitted = |threads| {
-            let mut fit = Fit::new(Setup { threads, ..setup(8192) }).unwrap();
-            while !fit.done() {
-                fit.update().unwrap();
-            }
-            fit.judge().unwrap();
-            fit
-        };
-        let fit = fitted(1);
-        assert_eq!(fit.steps(), 8192);
-        assert!(fit.best().score() >= fit.before().score());
-        assert_eq!(fitted(2).trainer.weights(), fit.trainer.weights());
-    }
-
-    #[test]
-    fn a_policy_of_another_shape_brings_its_own() {
-        let policy = Weights::untrained(dynamiccl_policies::network::Shape {
-            embedding: 8,
-            memory: 8,
-            expert: 8,
-            resource: 8,
-        });
-        let mut fit = Fit::new(Setup { policy, ..setup(1024) }).unwrap();
-        assert_eq!(fit.before().headroom(), 0.0, "an untrained network is NCCL's default");
-        fit.update().unwrap();
-        assert_eq!(fit.trainer.weights().shape(), fit.setup.policy.shape());
     }
 }

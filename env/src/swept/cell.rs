@@ -111,7 +111,7 @@ impl Cell {
     fn fill_own(&mut self, call: &Call<'_>) {
         for pair in self.pairs.iter() {
             let Some((of, own)) = call.realise(&Knobs::with_pair(pair, ChannelChoice::OWN)) else { continue };
-            let apart = |channels: u32| own.max(channels) as f64 / own.min(channels).max(1) as f64;
+            let apart = |channels: u32| f64::from(own.max(channels)) / f64::from(own.min(channels).max(1));
             let measured = self.launches.iter().filter(|((pair, _), _)| *pair == of);
             let nearest = measured.min_by(|((_, a), _), ((_, b), _)| apart(*a).total_cmp(&apart(*b)));
             if let Some((_, times)) = nearest.filter(|((_, channels), _)| *channels != own) {
