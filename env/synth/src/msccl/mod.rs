@@ -1,7 +1,7 @@
 //! MSCCL's algorithm files: what a runtime that is not NCCL's catalogue can run.
 //!
 //! An algorithm is a program for every rank: thread blocks with a peer to send to and one to receive from,
-//! and steps that wait for each other. [`export`] writes a schedule as such a file, [`read`] reads any, and
+//! and steps that wait for each other. [`export`] writes a schedule as such a file, [`read()`] reads any, and
 //! [`run()`] proves one, whoever wrote it, by running it.
 
 pub mod export;
