@@ -87,14 +87,14 @@ proptest! {
     #[test]
     fn modes_meet_the_same_traffic_and_none_is_slower_for_seeing_it(setting in any_setting(), seed: u64) {
         let search = Search::new(&setting.network);
-        // The other searches come near to the best ring, and may miss the one that was there.
+        // The other searches come near to the best ring of each mode, not nearer in one than in the other.
         let exact = search.method() == Method::Exact;
         let mut run = Modes { cadence: 1, lag: 0, rho: 0.5, seed }.begin(&setting, search);
         for _ in 0..5 {
             let [base, ccl, wan, both] = run.step();
-            prop_assert!(wan <= base && (!exact || ccl <= base * (1.0 + 1e-12)));
-            if exact && setting.forwarding == Forwarding::CutThrough {
-                prop_assert!(both <= wan * (1.0 + 1e-12) && both <= ccl * (1.0 + 1e-12));
+            prop_assert!(wan <= base && ccl <= base * (1.0 + 1e-12));
+            if setting.forwarding == Forwarding::CutThrough {
+                prop_assert!(both <= wan * (1.0 + 1e-12) && (!exact || both <= ccl * (1.0 + 1e-12)));
             }
         }
     }

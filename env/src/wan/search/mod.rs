@@ -114,15 +114,19 @@ impl Search {
 
     fn ring(&mut self, setting: &Setting) -> (Ring, f64) {
         let Search { method, table, work, held_karp } = self;
-        match method {
-            Method::Exact => exact::best(setting, table, work),
+        let (ring, ms) = match method {
+            Method::Exact => return exact::best(setting, table, work),
             Method::HeldKarp => {
                 let ring = held_karp.best(&setting.network, table);
                 let ms = table.time(&ring, setting, work);
                 (ring, ms)
             }
             Method::Local => local::best(setting, table, work),
-        }
+        };
+        // What only comes near to the best must not lose to changing nothing.
+        let usual = Ring::usual(&setting.network);
+        let unchanged = table.time(&usual, setting, work);
+        if unchanged < ms { (usual, unchanged) } else { (ring, ms) }
     }
 }
 
