@@ -77,6 +77,7 @@ impl LossConfig {
         hold("loss.entropy_heads", self.entropy_heads, |heads| heads.iter().all(weight), WEIGHT)?;
         hold("loss.hindsight", self.hindsight, weight, WEIGHT)?;
         hold("loss.temperature", self.temperature, above, ABOVE)?;
+        hold("loss.worth", self.worth, weight, WEIGHT)?;
         hold("loss.resources", self.resources, weight, WEIGHT)?;
         hold("loss.curiosity", self.curiosity, weight, WEIGHT)?;
         hold("loss.estimate", self.estimate, weight, WEIGHT)?;

@@ -86,6 +86,8 @@ pub struct LossConfig {
     pub entropy: [f32; 2],
     /// What the entropy of each head counts, relative to the others: path, pair, channels, chunk, threads.
     pub entropy_heads: [f32; 5],
+    /// Weight of what choosing as the network does is expected to win, where hindsight knows it.
+    pub worth: f32,
     /// Weight of the likelihood of the pairs that should have been chosen, where hindsight knows them.
     pub hindsight: f32,
     /// Weight of the likelihood of the channels and chunks that each pair should have had.
@@ -200,8 +202,9 @@ impl Default for LossConfig {
             value_clip: 0.2,
             entropy: [0.05, 0.005],
             entropy_heads: [1.0; 5],
+            worth: 30.0,
             hindsight: 3.0,
-            resources: 1.0,
+            resources: 3.0,
             temperature: 0.05,
             curiosity: 0.1,
             estimate: 0.3,

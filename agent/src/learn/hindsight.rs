@@ -40,6 +40,10 @@ pub(super) struct Lesson {
     of_chunks: Tensor<3>,
     /// What each would have won.
     gains: Tensor<3>,
+    /// How much each pair counts where its resources are learned.
+    counts: Tensor<1>,
+    /// 1 where nothing can be found out by trying, and the pair with the most to win is simply the best.
+    settled: Tensor<1>,
     /// Where in the estimates of all calls the mean of each pair is.
     means: Tensor<1, Int>,
     /// ln(time ÷ NCCL's prediction) of each pair with its resources.
@@ -59,6 +63,8 @@ struct Rows {
     of_channels: Vec<f32>,
     of_chunks: Vec<f32>,
     gains: Vec<f32>,
+    counts: Vec<f32>,
+    settled: Vec<f32>,
     times: Vec<f32>,
     timed: Vec<f32>,
 }
@@ -79,25 +85,39 @@ impl Lesson {
     }
 
     /// −ln likelihood of what should have been chosen, of the pair and of what comes after it, of what that would
-    /// have won, and of what every pair would have taken; all summed over calls.
-    pub fn losses(&self, leaves: &Leaves, said: &Said) -> [Tensor<1>; 4] {
+    /// have won, and of what every pair would have taken; then how much less than nothing is expected to be won by
+    /// choosing as the network does; all summed over calls.
+    pub fn losses(&self, leaves: &Leaves, said: &Said) -> [Tensor<1>; 5] {
         let count = self.of_pairs.dims()[0];
         let of_pairs = leaves.get("resource.pair").select(0, self.pairs.clone());
         let u = leaves.tanh(said.resource.clone().select(0, self.rows.clone()) + of_pairs);
         let channels = leaves.layer("channels", u.clone()) + self.channels.clone();
-        let channels = activation::log_softmax(channels, 1) * self.of_channels.clone();
+        let channels = activation::log_softmax(channels, 1);
         let of_channels = leaves.get("chunk.channels").reshape([1, CHANNELS, CHUNKS]);
         let gain = self.surprise(leaves, leaves.layer("gain", u.clone()));
         let chunks = leaves.layer("chunk", u).reshape([count, 1, CHUNKS]) + self.chunks.clone();
-        let chunks = activation::log_softmax(chunks + of_channels, 2) * self.of_chunks.clone();
+        let chunks = activation::log_softmax(chunks + of_channels, 2);
         let pairs = said.ln_probabilities[Head::Pair as usize].clone();
         let rows = pairs.dims()[0];
-        let pairs = pairs.reshape([rows * PAIRS]).select(0, self.places.clone()) * self.of_pairs.clone();
+        let pairs = pairs.reshape([rows * PAIRS]).select(0, self.places.clone());
+        let lost = self.lost(&pairs, &channels, &chunks);
+        let (channels, chunks) = (channels * self.of_channels.clone(), chunks * self.of_chunks.clone());
+        let pairs = pairs * self.of_pairs.clone();
         let estimates = said.estimates.clone().reshape([rows * 2 * PAIRS]);
         let mean = estimates.clone().select(0, self.means.clone());
         let spread = estimates.select(0, self.means.clone() + PAIRS as i32);
         let times = surprise(mean, spread, &self.times, &self.timed);
-        [pairs.sum().neg(), (channels.sum() + chunks.sum()).neg(), gain, times]
+        [pairs.sum().neg(), (channels.sum() + chunks.sum()).neg(), gain, times, lost]
+    }
+
+    /// Less than nothing is what choosing by these (ln) probabilities is expected to win. By likelihoods alone a choice
+    /// that is often the best by a little and sometimes far worse would be a good one.
+    fn lost(&self, pairs: &Tensor<1>, channels: &Tensor<2>, chunks: &Tensor<3>) -> Tensor<1> {
+        let count = pairs.dims()[0];
+        let both = channels.clone().reshape([count, CHANNELS, 1]) + chunks.clone();
+        let won = (both.exp() * self.gains.clone()).reshape([count, CHANNELS * CHUNKS]).sum_dim(1);
+        let counts = pairs.clone().exp() * self.settled.clone() + self.counts.clone();
+        (won.reshape([count]) * counts).sum().neg()
     }
 
     /// −ln likelihood of the gains, each counted as it is likely to be chosen, from the sums of the gain without
@@ -135,9 +155,11 @@ impl Rows {
             self.rows.push(at as i32);
             self.pairs.push(*pair as i32);
             self.of_pairs.push(*likely_pair);
+            self.settled.push(if truth.tried == u32::MAX { 1.0 } else { 0.0 });
             forbid(mask[Head::Channels as usize], CHANNELS, &mut self.channels);
             forbid(mask[Head::Chunk as usize], CHUNKS, &mut self.chunks);
             let counts = 0.5 * (likely_pair + 1.0 / runs.len() as f32);
+            self.counts.push(counts);
             let gain = self.add_resources(gains, counts, temperature);
             let time = truth.own[*pair] - gain;
             let known = time.is_finite();
@@ -150,11 +172,9 @@ impl Rows {
     fn add_resources(&mut self, gains: &[f32], counts: f32, temperature: f32) -> f32 {
         let mut mean = 0.0;
         let by_channels = likely(gains.chunks_exact(CHUNKS).map(best), temperature);
-        self.gains.extend(
-            gains
-                .iter()
-                .map(|gain| if gain.is_nan() { 0.0 } else { gain.clamp(-FARTHEST_GAIN, FARTHEST_GAIN) }),
-        );
+        self.gains.extend(gains.iter().map(|gain| {
+            if gain.is_nan() { -FARTHEST_GAIN } else { gain.clamp(-FARTHEST_GAIN, FARTHEST_GAIN) }
+        }));
         for (chunks, likely_channels) in gains.chunks_exact(CHUNKS).zip(by_channels) {
             let counts = counts * likely_channels;
             self.of_channels.push(counts);
@@ -177,19 +197,22 @@ impl Rows {
         };
         let (places, means) = (place(PAIRS), place(2 * PAIRS));
         let indices = |of: Vec<i32>| Tensor::from_data(TensorData::new(of, [count]), device);
+        let column = |of: Vec<f32>| Tensor::from_data(TensorData::new(of, [count]), device);
         let chunks = |of: Vec<f32>, channels| {
             matrix(of, [count, channels * CHUNKS], device).reshape([count, channels, CHUNKS])
         };
         Lesson {
             places: indices(places),
             means: indices(means),
-            times: Tensor::from_data(TensorData::new(self.times, [count]), device),
-            timed: Tensor::from_data(TensorData::new(self.timed, [count]), device),
+            times: column(self.times),
+            timed: column(self.timed),
+            counts: column(self.counts),
+            settled: column(self.settled),
             rows: indices(self.rows),
             pairs: indices(self.pairs),
             channels: matrix(self.channels, [count, CHANNELS], device),
             chunks: chunks(self.chunks, 1),
-            of_pairs: Tensor::from_data(TensorData::new(self.of_pairs, [count]), device),
+            of_pairs: column(self.of_pairs),
             of_channels: matrix(self.of_channels, [count, CHANNELS], device),
             of_chunks: chunks(self.of_chunks, CHANNELS),
             gains: chunks(self.gains, CHANNELS),

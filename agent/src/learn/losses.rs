@@ -17,7 +17,7 @@ const FARTHEST: f32 = 20.0;
 /// What every −ln likelihood of a normal distribution has in common.
 const HALF_LN_TAU: f32 = 0.918_938_5;
 /// Numbers in [`Losses`].
-const FIGURES: usize = 13;
+const FIGURES: usize = 14;
 
 /// The figures of [`Losses`], in the order of its fields: one number each, those that are minimised with
 /// their graph.
@@ -70,12 +70,13 @@ impl Figures {
     }
 
     /// The likelihoods of what should have been chosen, of what it would have won, and of what every pair would
-    /// have taken.
-    pub fn add_hindsight(&mut self, [pairs, resources, gain, times]: [Tensor<1>; 4], weight: f32) {
+    /// have taken; and what is expected to be lost.
+    pub fn add_hindsight(&mut self, [pairs, resources, gain, times, lost]: [Tensor<1>; 5], weight: f32) {
         self.0[2 + HEADS] = pairs * weight;
         self.0[3 + HEADS] = resources * weight;
         self.0[4 + HEADS] = self.0[4 + HEADS].clone() + times * weight;
         self.0[5 + HEADS] = self.0[5 + HEADS].clone() + gain * weight;
+        self.0[6 + HEADS] = lost * weight;
     }
 
     /// The likelihoods of times and gains.
@@ -92,7 +93,7 @@ impl Figures {
     pub fn weighted(self, by: &Coefficients, device: &Device) -> (Tensor<1>, Tensor<1>) {
         let mut weights = vec![by.of.policy, by.of.value];
         weights.extend(by.of.entropy_heads.map(|of_head| -by.entropy * of_head));
-        weights.extend([by.of.hindsight, by.of.resources, by.of.estimate, by.of.gain, 0.0, 0.0]);
+        weights.extend([by.of.hindsight, by.of.resources, by.of.estimate, by.of.gain, by.of.worth, 0.0, 0.0]);
         let figures = Tensor::cat(self.0.into(), 0);
         ((figures.clone() * Tensor::from_floats(weights.as_slice(), device)).sum(), figures)
     }
@@ -103,9 +104,9 @@ impl Losses {
     pub(super) fn of(figures: Tensor<1>) -> Self {
         let figures: [f32; FIGURES] = numbers(figures).try_into().expect("all figures");
         let [policy, value, path, pair, channels, chunk, threads, rest @ ..] = figures;
-        let [hindsight, resources, estimate, gain, divergence, clipped] = rest;
+        let [hindsight, resources, estimate, gain, lost, divergence, clipped] = rest;
         let entropy = [path, pair, channels, chunk, threads];
-        Losses { policy, value, entropy, hindsight, resources, estimate, gain, divergence, clipped }
+        Losses { policy, value, entropy, hindsight, resources, estimate, gain, lost, divergence, clipped }
     }
 }
 

@@ -101,6 +101,8 @@ pub struct Losses {
     pub estimate: f32,
     /// −ln likelihood of the gains.
     pub gain: f32,
+    /// What is expected to be lost (ln) by choosing as the network does; below 0 is a gain.
+    pub lost: f32,
     /// Divergence from the acting policy: mean of ratio − 1 − ln ratio.
     pub divergence: f32,
     /// Share of ratios that the clip holds back.
@@ -143,8 +145,8 @@ impl Share {
 impl Losses {
     /// Adds others, so many times.
     pub fn add(&mut self, other: &Losses, times: f32) {
-        let Losses { policy, value, entropy, hindsight, resources, estimate, gain, divergence, clipped } =
-            other;
+        let Losses { policy, value, entropy, hindsight, resources, .. } = other;
+        let Losses { estimate, gain, lost, divergence, clipped, .. } = other;
         self.policy += times * policy;
         self.value += times * value;
         self.entropy.iter_mut().zip(entropy).for_each(|(sum, x)| *sum += times * x);
@@ -152,6 +154,7 @@ impl Losses {
         self.resources += times * resources;
         self.estimate += times * estimate;
         self.gain += times * gain;
+        self.lost += times * lost;
         self.divergence += times * divergence;
         self.clipped += times * clipped;
     }

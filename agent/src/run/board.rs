@@ -113,6 +113,7 @@ impl<W: Write> Board<W> {
         scalar("losses/resources", losses.resources)?;
         scalar("losses/estimate", losses.estimate)?;
         scalar("losses/gain", losses.gain)?;
+        scalar("losses/lost", losses.lost)?;
         scalar("losses/gradient", update.gradient)?;
         for (head, entropy) in Head::ALL.iter().zip(losses.entropy) {
             scalar(&format!("entropy/{head}"), entropy)?;

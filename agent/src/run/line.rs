@@ -77,6 +77,7 @@ struct LossFields {
     resources: f32,
     estimate: f32,
     gain: f32,
+    lost: f32,
     approx_kl: f32,
     clipfrac: f32,
 }
@@ -180,6 +181,7 @@ impl LossFields {
             resources: losses.resources,
             estimate: losses.estimate,
             gain: losses.gain,
+            lost: losses.lost,
             approx_kl: losses.divergence,
             clipfrac: losses.clipped,
         }

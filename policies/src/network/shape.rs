@@ -29,7 +29,7 @@ pub struct Shape {
 
 impl Default for Shape {
     fn default() -> Self {
-        Shape { embedding: 64, memory: 200, expert: 64, resource: 32 }
+        Shape { embedding: 96, memory: 200, expert: 96, resource: 64 }
     }
 }
 

@@ -158,6 +158,7 @@ pub fn only(name: &str) -> Coefficients {
         value: weight("value"),
         hindsight: weight("hindsight"),
         resources: weight("resources"),
+        worth: weight("worth"),
         estimate: weight("estimate"),
         gain: weight("gain"),
         entropy_heads: [1.0, 0.5, 0.7, 0.3, 1.1],
@@ -221,7 +222,7 @@ fn add_call(made: &mut Rollout, row: usize, rng: &mut ChaCha8Rng) {
         let gain =
             |rng: &mut ChaCha8Rng| if rng.random::<f32>() < 0.1 { f32::NAN } else { uniform(rng, -1.5, 0.7) };
         let gains = (0..gains).map(|_| gain(rng)).collect();
-        let tried = rng.random();
+        let tried = if rng.random() { u32::MAX } else { rng.random() };
         made.truths.push(Truth { row, gains, own: [0.2; PAIRS], tried });
     }
 }

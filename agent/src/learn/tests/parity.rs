@@ -100,7 +100,7 @@ fn hindsight_is_the_likelihood_of_what_should_have_been_chosen() {
     assert!(made.rollout.truths.len() > 5);
     let (network, all, by) = (network(&made), made.all(), only("all").of);
     let replayed = replay(&made, |row, head, _| usize::from(made.rollout.choices[row][head as usize]));
-    let (mut of_pairs, mut of_resources) = (0.0, 0.0);
+    let (mut of_pairs, mut of_resources, mut lost) = (0.0, 0.0, 0.0);
     for truth in &made.rollout.truths {
         let (row, mask) = (truth.row, mask(&made.rollout, truth.row));
         let best = |gains: &[f32]| gains.iter().copied().fold(f32::NAN, f32::max);
@@ -128,6 +128,13 @@ fn hindsight_is_the_likelihood_of_what_should_have_been_chosen() {
                 if at == 0 {
                     of_pairs -= likely * f64::from(ln[Head::Pair as usize][pair]);
                 }
+                let prob = |head: Head, at: usize| f64::from(ln[head as usize][at]).exp();
+                let settled = if truth.tried == u32::MAX { prob(Head::Pair, pair) } else { 0.0 };
+                for (chunk, gain) in of_pair(pair)[at * 5..][..5].iter().enumerate() {
+                    let gain = if gain.is_nan() { -3.0 } else { f64::from(gain.clamp(-3.0, 3.0)) };
+                    let likely = prob(Head::Channels, at) * prob(Head::Chunk, chunk);
+                    lost -= (counts + settled) * likely * gain;
+                }
                 let add = |of: f64, ln: f32| if of > 0.0 { counts * of * f64::from(ln) } else { 0.0 };
                 of_resources -= add(of_channels, ln[Head::Channels as usize][at]);
                 let chunks = should(&of_pair(pair)[at * 5..][..5], by.temperature);
@@ -142,4 +149,5 @@ fn hindsight_is_the_likelihood_of_what_should_have_been_chosen() {
     let losses = made.with_part(&all, &all, |part| learner.gradient(&made.params, part, &only("all")).losses);
     close(losses.hindsight, (of_pairs / count) as f32, "hindsight");
     close(losses.resources, (of_resources / count) as f32, "resources");
+    close(losses.lost, (lost / count) as f32, "lost");
 }

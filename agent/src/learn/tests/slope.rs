@@ -7,7 +7,8 @@ use super::made::{Made, SMALL, only, uniform};
 use crate::learn::{Coefficients, Device, Learner, Losses, Share};
 use crate::params::Params;
 
-const LOSSES: [&str; 8] = ["policy", "value", "entropy", "hindsight", "resources", "estimate", "gain", "all"];
+const LOSSES: [&str; 9] =
+    ["policy", "value", "entropy", "hindsight", "resources", "worth", "estimate", "gain", "all"];
 
 fn total(losses: &Losses, by: &Coefficients) -> f64 {
     let entropy: f64 = losses.entropy.iter().zip(by.of.entropy_heads).map(|(x, of)| f64::from(x * of)).sum();
@@ -16,6 +17,7 @@ fn total(losses: &Losses, by: &Coefficients) -> f64 {
         (losses.value, by.of.value),
         (losses.hindsight, by.of.hindsight),
         (losses.resources, by.of.resources),
+        (losses.lost, by.of.worth),
         (losses.estimate, by.of.estimate),
         (losses.gain, by.of.gain),
     ];
