@@ -37,6 +37,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         threads: 1,
         device: Device::Flex,
         constants: Arc::new(ConstantsFile::full()),
+        schedules: None,
     })?;
     let mut wall = [0.0; 3];
     training.step()?;

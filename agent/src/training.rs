@@ -12,6 +12,7 @@ use dynamiccl_env::evaluate::{Entrant, Evaluation, Machine, NODES, Report};
 use dynamiccl_env::gym::{Env, EnvError, seed_of};
 use dynamiccl_env::headroom;
 use dynamiccl_env::model::ConstantsFile;
+use dynamiccl_env::schedules::Schedules;
 use dynamiccl_env::sim_env::SimEnv;
 use dynamiccl_policies::guard::Guard;
 use dynamiccl_policies::network::Weights;
@@ -44,6 +45,8 @@ pub struct Setup {
     pub device: Device,
     /// Constants of the model.
     pub constants: Arc<ConstantsFile>,
+    /// Who makes schedules for the jobs that have a runtime for them.
+    pub schedules: Option<Arc<dyn Schedules>>,
 }
 
 /// Why training cannot go on.
@@ -271,6 +274,8 @@ fn judge(setup: &Setup, stage: &Stage, weights: &Weights) -> Result<Report, Trai
         worlds: setup.config.evaluation.worlds,
         threads: setup.threads,
         constants: &setup.constants,
+        // Bars are NCCL's: a schedule would move them.
+        schedules: None,
     };
     let policy = Arc::new(Policy::new("policy", weights, Guard::Off, 0));
     let refresh = (!setup.config.without.lstm).then_some(PolicyTuner::REFRESH);
@@ -287,9 +292,13 @@ fn stages(setup: &Setup) -> Vec<Arc<Stage>> {
 /// Makes environments with jobs from these stages.
 fn make(setup: &Setup, stages: &[Arc<Stage>]) -> impl Fn() -> SimEnv + use<> {
     let (stages, constants) = (stages.to_vec(), Arc::clone(&setup.constants));
-    let untold = setup.config.without.feedback;
+    let (untold, schedules) = (setup.config.without.feedback, setup.schedules.clone());
     move || {
         let env = SimEnv::mixed(stages.iter().cloned(), Arc::clone(&constants));
+        let env = match &schedules {
+            Some(schedules) => env.with_schedules(Arc::clone(schedules)),
+            None => env,
+        };
         if untold { env.untold() } else { env }
     }
 }

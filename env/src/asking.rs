@@ -8,9 +8,13 @@ use std::sync::Arc;
 use dynamiccl_spec::features::{CallContext, Encoder, PastCall};
 use dynamiccl_spec::{Collective, CostTable, Gated, Gates, JobContext, Knobs, Query, Role, TopologyClass};
 
+use crate::carrier::{Carrier, Making, Offer};
 use crate::cluster::{Cluster, ClusterError, CommOptions};
 use crate::job::{Job, Setting, Shown, Source};
+use crate::model::ConstantsFile;
 use crate::nccl::{Communicator, Realised};
+use crate::schedules::Schedules;
+use crate::sim::Simulator;
 use crate::workload::Placement;
 
 /// A communicator on which a tuner can be asked.
@@ -21,6 +25,8 @@ pub struct Asking {
     encoder: Encoder,
     gates: Gates,
     past: PastCall,
+    /// Synthesised schedules, where a runtime can run them.
+    carrier: Option<Carrier>,
 }
 
 /// A call as a tuner sees it.
@@ -30,6 +36,8 @@ pub struct Asked {
     pub call: CallContext,
     /// What may be chosen.
     pub gated: Gated,
+    /// The synthesised schedule, where it may be.
+    pub(crate) schedule: Option<Offer>,
 }
 
 impl Asking {
@@ -56,7 +64,18 @@ impl Asking {
         // A gate holds whether or not anybody has told the tuner.
         let gates = Gates::new(&job.topology(place), deterministic, options.overrides);
         let (encoder, past) = (Encoder::new(&context), PastCall::default());
-        Ok(Asking { communicator, context, encoder, gates, past })
+        Ok(Asking { communicator, context, encoder, gates, past, carrier: None })
+    }
+
+    /// The same where a runtime can run the schedules that somebody makes for this cluster.
+    pub fn with_schedules(
+        self,
+        schedules: &dyn Schedules,
+        cluster: &Cluster,
+        constants: &ConstantsFile,
+    ) -> Self {
+        let making = Making { schedules, constants: &constants.nominal() };
+        Asking { carrier: Carrier::new(&making, cluster, &self.communicator), ..self }
     }
 
     /// Tells the tuner what the next calls are for.
@@ -79,8 +98,13 @@ impl Asking {
             false => CostTable::default(),
         };
         let gated = self.gates.narrow(collective, &table);
-        let call = CallContext { collective, bytes, pipelined, table, pairs: gated.mask.pairs() };
-        Asked { call, gated }
+        let offer =
+            |carrier: &Carrier| carrier.offer(&self.communicator, &table, collective, bytes, pipelined);
+        let schedule = self.carrier.as_ref().and_then(offer).filter(|_| gated.with_schedule().has_schedule());
+        let gated = if schedule.is_some() { gated.with_schedule() } else { gated };
+        let (pairs, synthesised) = (gated.mask.pairs(), schedule.map(|schedule| schedule.predicted));
+        let call = CallContext { collective, bytes, pipelined, table, pairs, synthesised };
+        Asked { call, gated, schedule }
     }
 
     /// The question about a call that is the first of its job.
@@ -104,6 +128,12 @@ impl Asking {
             gated: &asked.gated,
             past,
         }
+    }
+
+    /// The true µs of the synthesised schedule of a call in a world; none where none may be chosen.
+    pub fn schedule_micros(&self, asked: &Asked, simulator: &Simulator) -> Option<f64> {
+        let CallContext { collective, bytes, .. } = asked.call;
+        asked.schedule.map(|offer| offer.micros(simulator, simulator.fabric(), collective, bytes))
     }
 
     /// What NCCL makes of an answer; nothing where NCCL has no such pair.

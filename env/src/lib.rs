@@ -8,6 +8,7 @@
 
 pub mod asking;
 pub mod calibrate;
+mod carrier;
 pub mod cluster;
 pub mod curriculum;
 pub mod evaluate;
@@ -23,6 +24,7 @@ pub mod question;
 pub mod rails;
 pub mod recall;
 pub mod reward;
+pub mod schedules;
 pub mod sim;
 pub mod sim_env;
 pub mod swept;

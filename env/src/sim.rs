@@ -130,26 +130,42 @@ impl Simulator {
     }
 }
 
-/// The knobs that a mask allows.
+/// The knobs that a mask allows. NCCL's knobs mean nothing to a synthesised schedule, which comes once.
 pub(crate) fn knobs_in(mask: &Mask) -> impl Iterator<Item = Knobs> + '_ {
-    let each = |head| mask.indices(head).map(|index| index as u8);
-    each(Head::Path).flat_map(move |path| {
+    let path = |path: usize| if path == Path::Synthesised.id() { first_of(mask) } else { *mask };
+    mask.indices(Head::Path).flat_map(move |at| {
+        let mask = path(at);
+        let each = move |head: Head| {
+            (0..head.size()).filter(move |&index| mask.allows(head, index)).map(|index| index as u8)
+        };
         each(Head::Pair).flat_map(move |pair| {
             each(Head::Threads).flat_map(move |threads| {
                 each(Head::Chunk).flat_map(move |chunk| {
-                    each(Head::Channels)
-                        .filter_map(move |channels| Choice([path, pair, channels, chunk, threads]).knobs())
+                    each(Head::Channels).filter_map(move |channels| {
+                        Choice([at as u8, pair, channels, chunk, threads]).knobs()
+                    })
                 })
             })
         })
     })
 }
 
+/// The first value of each head that a mask allows, whatever the path.
+fn first_of(mask: &Mask) -> Mask {
+    let heads = [Head::Pair, Head::Channels, Head::Chunk, Head::Threads];
+    heads
+        .into_iter()
+        .fold(*mask, |mask, head| mask.indices(head).next().map_or(mask, |first| mask.only(head, first)))
+}
+
 /// What tells launches apart: who carries the call, pair, channels, threads, chunk.
 pub(crate) type Launch = (Path, usize, u32, u32, u64);
 
-/// The launch that knobs give.
+/// The launch that knobs give. A synthesised schedule is the same one whatever NCCL's knobs are.
 pub(crate) fn launch(knobs: &Knobs, realised: &Realised) -> Launch {
+    if knobs.path == Path::Synthesised {
+        return (knobs.path, 0, 0, 0, 0);
+    }
     let Realised { pair, channels, threads, chunk_bytes, .. } = *realised;
     (knobs.path, pair.index(), channels, threads, chunk_bytes)
 }

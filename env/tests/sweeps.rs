@@ -110,7 +110,8 @@ fn measured_times_scatter_around_the_true_one() {
 #[test]
 fn an_evaluation_says_that_it_measured_and_nobody_beats_the_oracle() {
     let constants = ConstantsFile::full();
-    let evaluation = Evaluation { seed: 1, seeds: 1, worlds: 1, threads: 2, constants: &constants };
+    let evaluation =
+        Evaluation { seed: 1, seeds: 1, worlds: 1, threads: 2, constants: &constants, schedules: None };
     let entrants = [Entrant::oracle(), Entrant::tuner("own", |_| Box::new(Own))];
     let sweeps = sweeps("live-h200");
     let report = evaluation.sweeps("live-h200", &sweeps, &entrants, || Ok::<_, EnvError>(())).unwrap();

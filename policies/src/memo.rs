@@ -36,8 +36,8 @@ pub struct Key {
     words: [u32; WORDS],
 }
 
-/// The table, the mask, and three for the rest.
-const WORDS: usize = PAIRS + HEADS + 3;
+/// The table, the mask, and four for the rest.
+const WORDS: usize = PAIRS + HEADS + 4;
 
 impl Memo {
     /// Room for this many decisions, filled up to a power of two and at least 8; or for none at all.
@@ -106,7 +106,8 @@ impl Key {
         mask.copy_from_slice(&gated.mask.all_bits());
         let own = gated.own.map_or(u8::MAX, |pair| pair.index() as u8);
         let bytes = [call.collective as u8, own, gated.fired.bits(), 0];
-        rest.copy_from_slice(&[call.pairs.bits(), call.pipelined, u32::from_le_bytes(bytes)]);
+        let schedule = call.synthesised.map_or(u32::MAX, f32::to_bits);
+        rest.copy_from_slice(&[call.pairs.bits(), call.pipelined, u32::from_le_bytes(bytes), schedule]);
         Key { job, bytes: call.bytes, words }
     }
 

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use dynamiccl_env::nccl::Version;
 use dynamiccl_spec::{Bytes, Collective};
 
-use super::shared::{ConstantsArgs, MachineArgs, assignment, tuned_collective};
+use super::shared::{ConstantsArgs, MachineArgs, RuntimeArgs, assignment, tuned_collective};
 
 /// Words of `decide`.
 #[derive(Debug, clap::Args)]
@@ -45,6 +45,9 @@ pub struct DecideArgs {
     /// Set one of NCCL's variables, for instance NCCL_ALGO=Ring; may be repeated
     #[arg(long, value_name = "NAME=VALUE", value_parser = assignment)]
     pub env: Vec<(String, String)>,
+    /// Whether a synthesised schedule can run.
+    #[command(flatten)]
+    pub runtime: RuntimeArgs,
     /// Constants of the performance model, for the simulated times
     #[command(flatten)]
     pub constants: ConstantsArgs,

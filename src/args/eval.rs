@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::ValueEnum;
 
-use super::shared::ConstantsArgs;
+use super::shared::{ConstantsArgs, RuntimeArgs};
 
 /// Words of `eval`.
 #[derive(Debug, clap::Args)]
@@ -16,6 +16,7 @@ EXAMPLES
     dynamiccl eval --policy mine.safetensors --against nccl --fail-below 1.02
     dynamiccl eval --policy mine.safetensors --proof tiers
     dynamiccl eval --policy none --against nccl,oracle,bandit --workload stage2 --worlds 4
+    dynamiccl eval --runtime msccl --against nccl,oracle --clusters dgx_a100 --nodes 1,2
 
 ", exit_codes!()))]
 pub struct EvalArgs {
@@ -72,6 +73,9 @@ pub struct EvalArgs {
     /// Answer no (exit code 1) where the first tuner's overall speed-up is below this
     #[arg(long, value_name = "X", value_parser = speedup)]
     pub fail_below: Option<f64>,
+    /// Whether synthesised schedules can run.
+    #[command(flatten)]
+    pub runtime: RuntimeArgs,
     /// Constants of the performance model
     #[command(flatten)]
     pub constants: ConstantsArgs,

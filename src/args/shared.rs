@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use dynamiccl_spec::Collective;
+use dynamiccl_spec::{Collective, Runtime};
 
 /// The machine: one of the two.
 #[derive(Debug, clap::Args)]
@@ -30,6 +30,22 @@ pub struct ConstantsArgs {
     /// Constants of the model: "full", "blind" (those that never saw the live sweeps) or a file
     #[arg(long, value_name = "FILE|blind", default_value = "full")]
     pub constants: String,
+}
+
+/// What runs schedules beside NCCL.
+#[derive(Debug, clap::Args)]
+pub struct RuntimeArgs {
+    /// What runs synthesised schedules beside NCCL: stock (nothing), or msccl where a schedule exists (64 ranks at
+    /// most) [default: stock; jobs of a curriculum as it says]
+    #[arg(long, value_name = "NAME")]
+    pub runtime: Option<Runtime>,
+}
+
+impl RuntimeArgs {
+    /// Whether there is one that runs schedules.
+    pub fn runs_schedules(&self) -> bool {
+        self.runtime == Some(Runtime::Msccl)
+    }
 }
 
 /// A collective that reaches a tuner; the others have nothing to choose.

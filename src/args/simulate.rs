@@ -3,7 +3,7 @@
 use dynamiccl_env::nccl::Version;
 use dynamiccl_spec::{Bytes, Collective};
 
-use super::shared::{ConstantsArgs, GraphsArgs, MachineArgs, assignment, tuned_collective};
+use super::shared::{ConstantsArgs, GraphsArgs, MachineArgs, RuntimeArgs, assignment, tuned_collective};
 
 /// Words of `simulate`.
 #[derive(Debug, clap::Args)]
@@ -68,6 +68,9 @@ pub struct SimulateArgs {
     /// Lines of the table, fastest first
     #[arg(long, value_name = "N", default_value_t = 12)]
     pub top: usize,
+    /// Whether a synthesised schedule can run.
+    #[command(flatten)]
+    pub runtime: RuntimeArgs,
     /// Constants of the performance model
     #[command(flatten)]
     pub constants: ConstantsArgs,

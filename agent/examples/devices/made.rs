@@ -69,6 +69,6 @@ fn add_call(rollout: &mut Rollout, row: usize, rng: &mut ChaCha8Rng) {
     if row.is_multiple_of(8) {
         let mut drawn = |count: usize| (0..count).map(|_| rng.random::<f32>() - 0.5).collect();
         let gains = drawn(CHOICES);
-        rollout.truths.push(Truth { row, gains, own: [0.2; PAIRS], tried: u32::MAX });
+        rollout.truths.push(Truth { row, gains, schedule: f32::NAN, own: [0.2; PAIRS], tried: u32::MAX });
     }
 }

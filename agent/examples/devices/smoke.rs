@@ -29,6 +29,7 @@ pub fn trained(device: Device, updates: usize) -> Result<Trained, MissingDevice>
         threads: 1,
         device,
         constants: Arc::new(ConstantsFile::full()),
+        schedules: None,
     };
     let mut training = match Training::new(setup) {
         Err(TrainError::Device(missing)) => return Err(missing),

@@ -7,9 +7,9 @@
 
 use burn::tensor::{Device, Int, Tensor, TensorData, activation};
 use dynamiccl_policies::network::activation::exp;
-use dynamiccl_spec::Head;
 use dynamiccl_spec::action::HEADS;
 use dynamiccl_spec::ids::PAIRS;
+use dynamiccl_spec::{Head, Path};
 
 use super::chosen::{Chosen, FARTHEST_GAIN, FARTHEST_TIME, forbid};
 use super::heads::Said;
@@ -18,6 +18,7 @@ use super::losses::surprise;
 use crate::config::LossConfig;
 use crate::rollout::{Rollout, Truth};
 
+const PATHS: usize = Head::Path.size();
 const CHANNELS: usize = Head::Channels.size();
 const CHUNKS: usize = Head::Chunk.size();
 
@@ -34,6 +35,9 @@ pub(super) struct Lesson {
     chunks: Tensor<3>,
     /// How likely each pair should have been.
     of_pairs: Tensor<1>,
+    /// Where in the paths of all calls NCCL's and the schedule's are, and how likely each should have been; none
+    /// where no call had a schedule.
+    paths: Option<(Tensor<1, Int>, Tensor<1>)>,
     /// How likely each number of channels after it, weighed by how much the pair counts.
     of_channels: Tensor<2>,
     /// The same for chunks after these.
@@ -67,6 +71,8 @@ struct Rows {
     settled: Vec<f32>,
     times: Vec<f32>,
     timed: Vec<f32>,
+    paths: Vec<i32>,
+    of_paths: Vec<f32>,
 }
 
 impl Lesson {
@@ -77,14 +83,17 @@ impl Lesson {
         chosen.calls.iter().enumerate().for_each(|(at, call)| place[call.row] = Some(at));
         let mut rows = Rows::default();
         for truth in &rollout.truths {
-            if let Some(at) = place[truth.row] {
+            let Some(at) = place[truth.row] else { continue };
+            rows.add_path(at, truth, by.temperature);
+            // What comes after a path is learned where that path was taken.
+            if usize::from(rollout.choices[truth.row][Head::Path as usize]) != Path::Synthesised.id() {
                 rows.add(at, rollout.masks[truth.row], truth, by);
             }
         }
         (!rows.rows.is_empty()).then(|| rows.tensors(device))
     }
 
-    /// −ln likelihood of what should have been chosen, of the pair and of what comes after it, of what that would
+    /// −ln likelihood of what should have been chosen, of path and pair and of what comes after them, of what that would
     /// have won, and of what every pair would have taken; then how much less than nothing is expected to be won by
     /// choosing as the network does; all summed over calls.
     pub fn losses(&self, leaves: &Leaves, said: &Said) -> [Tensor<1>; 5] {
@@ -103,11 +112,18 @@ impl Lesson {
         let lost = self.lost(&pairs, &channels, &chunks);
         let (channels, chunks) = (channels * self.of_channels.clone(), chunks * self.of_chunks.clone());
         let pairs = pairs * self.of_pairs.clone();
+        let first = match &self.paths {
+            Some((places, likely)) => {
+                let paths = said.ln_probabilities[Head::Path as usize].clone().reshape([rows * PATHS]);
+                pairs.sum() + (paths.select(0, places.clone()) * likely.clone()).sum()
+            }
+            None => pairs.sum(),
+        };
         let estimates = said.estimates.clone().reshape([rows * 2 * PAIRS]);
         let mean = estimates.clone().select(0, self.means.clone());
         let spread = estimates.select(0, self.means.clone() + PAIRS as i32);
         let times = surprise(mean, spread, &self.times, &self.timed);
-        [pairs.sum().neg(), (channels.sum() + chunks.sum()).neg(), gain, times, lost]
+        [first.neg(), (channels.sum() + chunks.sum()).neg(), gain, times, lost]
     }
 
     /// Less than nothing is what choosing by these (ln) probabilities is expected to win. By likelihoods alone a choice
@@ -135,6 +151,17 @@ impl Lesson {
 }
 
 impl Rows {
+    /// Adds which path should have been taken, where there was one beside NCCL's.
+    fn add_path(&mut self, at: usize, truth: &Truth, temperature: f32) {
+        let by_nccl = best(&truth.gains);
+        if truth.schedule.is_nan() || !by_nccl.is_finite() {
+            return;
+        }
+        let paths = [Path::Nccl, Path::Synthesised].map(|path| (at * PATHS + path.id()) as i32);
+        self.paths.extend(paths);
+        self.of_paths.extend(likely([by_nccl, truth.schedule].into_iter(), temperature));
+    }
+
     /// Adds what is known about a call.
     fn add(&mut self, at: usize, mask: [u32; HEADS], truth: &Truth, by: &LossConfig) {
         let (gains, temperature) = (&truth.gains, by.temperature);
@@ -196,6 +223,11 @@ impl Rows {
                 .collect::<Vec<i32>>()
         };
         let (places, means) = (place(PAIRS), place(2 * PAIRS));
+        let choices = self.paths.len();
+        let paths = (choices > 0).then(|| {
+            let places = Tensor::from_data(TensorData::new(self.paths, [choices]), device);
+            (places, Tensor::from_data(TensorData::new(self.of_paths, [choices]), device))
+        });
         let indices = |of: Vec<i32>| Tensor::from_data(TensorData::new(of, [count]), device);
         let column = |of: Vec<f32>| Tensor::from_data(TensorData::new(of, [count]), device);
         let chunks = |of: Vec<f32>, channels| {
@@ -203,6 +235,7 @@ impl Rows {
         };
         Lesson {
             places: indices(places),
+            paths,
             means: indices(means),
             times: column(self.times),
             timed: column(self.timed),

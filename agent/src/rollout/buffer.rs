@@ -90,9 +90,11 @@ pub enum Source {
 pub struct Truth {
     /// The row of the call.
     pub row: usize,
-    /// ln(NCCL's own true time ÷ the choice's) for pair × channels × chunk, with the threads of the job and
-    /// the path that was chosen; NaN where it cannot run.
+    /// ln(NCCL's own true time ÷ the choice's) for pair × channels × chunk, on NCCL's path with the threads
+    /// of the job; NaN where it cannot run.
     pub gains: Box<[f32]>,
+    /// The same for the synthesised schedule; NaN where none may be chosen.
+    pub schedule: f32,
     /// ln(NCCL's own true time ÷ its predicted time of each pair); NaN where it has none.
     pub own: [f32; PAIRS],
     /// Pairs that are no news to the decision, as bits: those that its job is known to have tried for such a call,

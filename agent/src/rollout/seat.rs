@@ -11,7 +11,7 @@ use dynamiccl_policies::network::{Estimates, JobSum, Memory, Network, Scratch, S
 use dynamiccl_policies::random::Random;
 use dynamiccl_spec::action::HEADS;
 use dynamiccl_spec::features::{CALL_WIDTH, CONTEXT_WIDTH, JOB_WIDTH};
-use dynamiccl_spec::{Choice, Head, Mask};
+use dynamiccl_spec::{Choice, Head, Mask, Path};
 use serde::{Deserialize, Serialize};
 
 use super::CHOICES;
@@ -254,7 +254,8 @@ impl<E: Trainable> Seat<E> {
             self.of_job.clear();
         }
         of_history.copy_from_slice(&self.seen.history);
-        if let Some(last) = self.done.last().filter(|_| self.surprise.measured(&self.seen.history)) {
+        let told = self.surprise.measured(&self.seen.history);
+        if let Some(last) = self.done.last().filter(|last| told && !scheduled(last)) {
             self.tried.add(&self.before, last.choice[Head::Pair as usize]);
         }
         network.step(&self.remembered, &mut self.memory, &mut self.scratch);
@@ -329,7 +330,8 @@ impl<E: Trainable> Seat<E> {
             let mut gains = vec![0.0; CHOICES].into_boxed_slice();
             if let Some(own) = self.env.gains(&Choice(action.choice), &mut gains) {
                 let tried = if self.holds { u32::MAX } else { self.tried.pairs(&self.seen.context) };
-                into.truths.push(Truth { row, gains, own, tried });
+                let schedule = self.env.schedule_gain().unwrap_or(f32::NAN);
+                into.truths.push(Truth { row, gains, schedule, own, tried });
             }
         }
         self.before.copy_from_slice(&self.seen.context);
@@ -363,6 +365,11 @@ impl<E: Trainable> Seat<E> {
     fn after(&self, row: usize) -> After {
         After { row, context: self.seen.context.clone(), privileged: self.seen.privileged.clone() }
     }
+}
+
+/// Whether a synthesised schedule was chosen, which says nothing of a pair.
+fn scheduled(action: &Action) -> bool {
+    usize::from(action.choice[Head::Path as usize]) == Path::Synthesised.id()
 }
 
 /// The parts of a context: the job's and the call's.

@@ -20,9 +20,15 @@ pub trait Trainable: Env {
     /// Begins the episode of a place once more.
     fn rejoin(&mut self, place: &Self::Place, into: &mut Observation) -> Result<Self::Info, EnvError>;
 
-    /// ln(NCCL's own true time ÷ that of every choice) of the call that is observed now, with path and threads
-    /// as chosen, and ln(NCCL's own true time ÷ the predicted time of each pair); none where nobody knows.
+    /// ln(NCCL's own true time ÷ that of every choice) of the call that is observed now, on NCCL's path with
+    /// threads as chosen, and ln(NCCL's own true time ÷ the predicted time of each pair); none where nobody knows.
     fn gains(&self, _chosen: &Choice, _into: &mut [f32]) -> Option<[f32; PAIRS]> {
+        None
+    }
+
+    /// ln(NCCL's own true time ÷ that of the synthesised schedule) of the call that is observed now; none where
+    /// none may be chosen.
+    fn schedule_gain(&self) -> Option<f32> {
         None
     }
 
@@ -57,6 +63,10 @@ impl Trainable for SimEnv {
 
     fn gains(&self, chosen: &Choice, into: &mut [f32]) -> Option<[f32; PAIRS]> {
         SimEnv::gains(self, chosen, into)
+    }
+
+    fn schedule_gain(&self) -> Option<f32> {
+        SimEnv::schedule_gain(self)
     }
 
     fn outcome(info: &SimInfo) -> Outcome {

@@ -63,6 +63,7 @@ fn simulated(threads: usize) -> String {
         threads,
         device: Device::Flex,
         constants: Arc::new(ConstantsFile::full()),
+        schedules: None,
     };
     let mut training = Training::new(setup).expect("a run that begins");
     for _ in 0..2 {

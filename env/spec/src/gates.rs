@@ -163,6 +163,22 @@ impl Gates {
 }
 
 impl Gated {
+    /// The same where a runtime can run a synthesised schedule for the call. Nothing is added where a gate has
+    /// decided, or where the user has fixed how NCCL is to carry it.
+    pub fn with_schedule(self) -> Gated {
+        let settled = [Gate::InNetwork, Gate::ForeignLibrary, Gate::UserOverride];
+        if self.own.is_none() || settled.iter().any(|&gate| self.fired.contains(gate)) {
+            return self;
+        }
+        let paths = self.mask.bits(Head::Path) | 1 << Path::Synthesised.id();
+        Gated { mask: self.mask.with(Head::Path, paths), ..self }
+    }
+
+    /// Whether a synthesised schedule may be chosen.
+    pub const fn has_schedule(&self) -> bool {
+        self.mask.allows(Head::Path, Path::Synthesised as usize)
+    }
+
     /// What becomes of a wish: itself where every part of it is left, NCCL's own otherwise, and why.
     pub fn pass(&self, wish: &Knobs) -> (Knobs, Option<Gate>) {
         if self.own.is_none() {
@@ -184,7 +200,7 @@ impl Gated {
                 Gate::Unavailable
             });
         }
-        if wish.path != Path::Nccl {
+        if wish.path != Path::Nccl && !self.mask.allows(Head::Path, wish.path.id()) {
             (passed.path, gate) = (Path::Nccl, gate.or(Some(Gate::Unavailable)));
         }
         for head in [Head::Channels, Head::Chunk, Head::Threads] {
@@ -336,6 +352,28 @@ mod tests {
         let later = narrow(free.mask.only(Head::Threads, 0)).pass(&wish);
         assert_eq!(later.0, Knobs { threads: ThreadChoice::OWN, ..wish });
         assert_eq!(free.pass(&wish), (wish, None));
+    }
+
+    #[test]
+    fn a_schedule_can_be_chosen_only_where_it_was_added_and_nobody_has_decided() {
+        let wish = Knobs { path: Path::Synthesised, ..Knobs::with_pair(RING, ChannelChoice::OWN) };
+        let free = Gates::default().narrow(Collective::AllReduce, &table());
+        assert!(!free.has_schedule());
+        assert_eq!(free.pass(&wish).0.path, Path::Nccl);
+        let added = free.with_schedule();
+        assert!(added.has_schedule() && added.mask.allows(Head::Path, 0));
+        assert_eq!(added.pass(&wish), (wish, None));
+        let settled = [
+            gates(|t| t.in_network = Some(true), false, &[]),
+            gates(|t| t.library = CclLibrary::Gloo, false, &[]),
+            gates(|_| {}, false, &[("NCCL_PROTO", "LL")]),
+        ];
+        for gates in settled {
+            let gated = gates.narrow(Collective::AllReduce, &table());
+            assert_eq!(gated.with_schedule(), gated);
+        }
+        let untuned = Gates::default().narrow(Collective::SendRecv, &CostTable::default());
+        assert!(!untuned.with_schedule().has_schedule());
     }
 
     #[test]

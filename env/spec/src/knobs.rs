@@ -23,6 +23,18 @@ word_enum! {
     }
 }
 
+word_enum! {
+    /// What runs collectives beside NCCL's own algorithms.
+    #[derive(Default)]
+    Runtime, "runtime", {
+        /// Nothing: stock NCCL.
+        #[default]
+        Stock = 0 => "stock",
+        /// One that runs schedules in MSCCL's form.
+        Msccl = 1 => "msccl",
+    }
+}
+
 /// How many channels to ask NCCL for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(transparent)]

@@ -28,7 +28,7 @@ pub use context::{
 };
 pub use gates::{Gate, GateCounts, GateSet, Gated, Gates};
 pub use ids::{Algorithm, Collective, Pair, Protocol};
-pub use knobs::{ChannelChoice, ChunkChoice, Knobs, Path, ThreadChoice};
+pub use knobs::{ChannelChoice, ChunkChoice, Knobs, Path, Runtime, ThreadChoice};
 pub use order::Order;
 pub use overrides::Overrides;
 pub use table::{CostTable, PairMask};

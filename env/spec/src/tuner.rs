@@ -167,7 +167,14 @@ mod tests {
         }
         let collective = Collective::AllReduce;
         let gated = Gates::new(&topology, false, Overrides::default()).narrow(collective, &table);
-        let call = CallContext { collective, bytes: 1 << 20, pipelined: 1, table, pairs: gated.mask.pairs() };
+        let call = CallContext {
+            collective,
+            bytes: 1 << 20,
+            pipelined: 1,
+            table,
+            pairs: gated.mask.pairs(),
+            synthesised: None,
+        };
         let (encoder, past) = (Encoder::new(&JobContext::default()), PastCall::default());
         let (communicator, ranks, nodes) = (0, 16, 2);
         check(&Query {

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use dynamiccl_spec::{
-    CclLibrary, Compression, Environment, FaultTolerance, GpuSharing, Parallelism, SyncMode, TopologyClass,
+    CclLibrary, Compression, Environment, FaultTolerance, GpuSharing, Parallelism, Runtime, SyncMode,
+    TopologyClass,
 };
 use serde::{Deserialize, Serialize};
 
@@ -114,6 +115,9 @@ pub struct Regime {
     pub deterministic: f64,
     /// Share of jobs in which the user has fixed something.
     pub user_override: f64,
+    /// What runs schedules beside NCCL; stock NCCL alone where it is left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub runtime: Option<Mix<Runtime>>,
 }
 
 /// What changes while a job runs.

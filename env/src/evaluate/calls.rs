@@ -3,7 +3,7 @@
 //! The loop knows neither tables of cells nor running jobs: it asks for the next question, hands out
 //! trials, runs what was chosen and tells the judge.
 
-use dynamiccl_spec::{Decision, Knobs, Measured, Query, Reason, Tuner};
+use dynamiccl_spec::{Decision, Knobs, Measured, Path, Query, Reason, Tuner};
 
 use super::judge::Judge;
 use crate::question::Question;
@@ -90,6 +90,9 @@ pub fn play(calls: &mut impl Calls, tuner: &mut dyn Tuner, held: bool, judge: &m
         let outcome = calls.run(choice);
         let left = !legal || left_to_nccl(&decision);
         judge.call(&outcome, tried, left, estimate(&query, &decision));
+        if !legal && decision.knobs.path == Path::Synthesised {
+            judge.unrunnable(outcome.cell);
+        }
         if outcome.told && !held {
             tuner.learn(&query, &Measured { knobs: outcome.knobs, micros: outcome.measured });
         }
@@ -111,7 +114,8 @@ fn left_to_nccl(decision: &Decision) -> bool {
 
 /// What the tuner believes the call to take, ln µs and one spread of it.
 fn estimate(query: &Query<'_>, decision: &Decision) -> Option<(f64, f64)> {
-    let spread = f64::from(decision.spread?);
+    let by_nccl = decision.knobs.path != Path::Synthesised;
+    let spread = f64::from(decision.spread.filter(|_| by_nccl)?);
     let pair = decision.knobs.pair.or(query.gated.own)?;
     let micros = decision.micros.get(pair)?;
     Some((dynamiccl_spec::math::ln(f64::from(micros).max(1e-3)), spread))

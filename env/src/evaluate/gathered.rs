@@ -109,6 +109,7 @@ impl CellTally {
         self.left += other.left;
         self.estimated += other.estimated;
         self.covered += other.covered;
+        self.unrunnable += other.unrunnable;
         for (at, &calls) in other.ran.iter().enumerate() {
             let seat = choices[at];
             if self.ran.len() <= seat {

@@ -36,6 +36,8 @@ pub struct CellTally {
     pub covered: u32,
     /// Judged calls by what ran.
     pub ran: Vec<u32>,
+    /// Calls for which a synthesised schedule was wanted where none can run.
+    pub unrunnable: u32,
 }
 
 /// Sums of ratios of true times: of calls within a world, of the means of worlds in a tally.
@@ -144,6 +146,11 @@ impl<'a> Judge<'a> {
             cell.ran.resize(outcome.ran + 1, 0);
         }
         cell.ran[outcome.ran] += 1;
+    }
+
+    /// A synthesised schedule was wanted in a cell where none can run.
+    pub fn unrunnable(&mut self, cell: usize) {
+        self.tally.cell(cell).unrunnable += 1;
     }
 
     /// The episode is over. No cell comes up in two episodes of a world.

@@ -22,6 +22,7 @@ use crate::cluster::ClusterError;
 use crate::gym::{EnvError, seed_of};
 use crate::job::Shown;
 use crate::model::ConstantsFile;
+use crate::schedules::Schedules;
 use crate::sim_env::SimEnv;
 use crate::swept::Swept;
 use crate::world::World;
@@ -33,7 +34,8 @@ use tiers::EqualTables;
 mod tests;
 pub use machines::{HELD_OUT, Machine, NODES, TESTBEDS};
 pub use report::{
-    CellFigures, CellReport, Chosen, Figures, Kind, MARKS, Place, Point, Report, TierReport, TunerReport,
+    CellFigures, CellReport, Chosen, Figures, Kind, MARKS, Paths, Place, Point, Report, TierReport,
+    TunerReport,
 };
 
 /// What is evaluated on.
@@ -49,6 +51,9 @@ pub struct Evaluation<'a> {
     pub threads: usize,
     /// Constants of the model.
     pub constants: &'a ConstantsFile,
+    /// Who makes schedules for the runtime that machines have; none where they have stock NCCL. For cells; jobs
+    /// say themselves.
+    pub schedules: Option<&'a dyn Schedules>,
 }
 
 impl Evaluation<'_> {
@@ -91,7 +96,8 @@ impl Evaluation<'_> {
         let worlds = self.kept_worlds();
         let gathered = spread::spread(self.threads, machines, |machine| {
             let seed = |seed| seed_of(self.seed, seed);
-            cells::judge(machine, sizes, &worlds, entrants, seed, &step)?
+            let runtime = (self.schedules, self.constants);
+            cells::judge(runtime, machine, sizes, &worlds, entrants, seed, &step)?
         })?;
         let per_machine = u64::from(self.seeds) * u64::from(self.worlds) * cells::EPISODES as u64;
         let report = self.report("cells", entrants, &gathered, machines.len() as u64 * per_machine);

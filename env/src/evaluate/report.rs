@@ -108,6 +108,19 @@ pub struct Figures {
     pub cumulative: BTreeMap<u32, f64>,
     /// How many episodes those are.
     pub cumulative_episodes: usize,
+    /// How it chose between NCCL and synthesised schedules.
+    pub paths: Paths,
+}
+
+/// How a tuner chose between NCCL and synthesised schedules.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Paths {
+    /// Cells in which a schedule could run; of jobs, those in which one ran or was the fastest.
+    pub cells: usize,
+    /// Share of them in which the tuner's usual path is the oracle's; none without such cells.
+    pub agreement: Option<f64>,
+    /// Calls for which the tuner wanted a schedule where none can run.
+    pub unrunnable: u64,
 }
 
 /// A cell's place.

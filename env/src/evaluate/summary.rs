@@ -3,11 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use dynamiccl_spec::math::exp;
-use dynamiccl_spec::{Choice, Collective};
+use dynamiccl_spec::{Choice, Collective, Head, Path};
 
 use super::gathered::{Cell, Gathered};
 use super::judge::{CellTally, EpisodeTally, Logs};
-use super::report::{CellFigures, CellReport, Chosen, Figures, Kind, MARKS, Point, TierReport, TunerReport};
+use super::report::{
+    CellFigures, CellReport, Chosen, Figures, Kind, MARKS, Paths, Point, TierReport, TunerReport,
+};
 
 /// What one tuner did in one cell, by seed.
 struct Judged<'a> {
@@ -118,6 +120,15 @@ impl Logs {
 }
 
 impl Cell {
+    /// Whether more of these calls went to a synthesised schedule than to NCCL.
+    fn prefers_schedule(&self, counts: &[f64]) -> bool {
+        let of = |scheduled: bool| {
+            let counted = counts.iter().zip(&self.choices);
+            counted.filter(|(_, (choice, _))| is_scheduled(choice) == scheduled).map(|(n, _)| n).sum::<f64>()
+        };
+        of(true) > of(false)
+    }
+
     fn chosen(&self, at: usize, share: f64) -> Chosen {
         let (choice, realised) = self.choices[at];
         Chosen { knobs: choice.knobs().unwrap_or_default(), realised, share }
@@ -165,7 +176,31 @@ fn figures(cells: &[&Judged<'_>], episodes: &[&EpisodeTally]) -> Option<Figures>
         coverage: (estimated > 0.0).then(|| sum(|tally| tally.covered) / estimated),
         cumulative,
         cumulative_episodes,
+        paths: paths(cells),
     })
+}
+
+/// How often the tuner's usual path is the oracle's.
+fn paths(cells: &[&Judged<'_>]) -> Paths {
+    let mut paths = Paths { cells: 0, agreement: None, unrunnable: 0 };
+    let mut alike = 0.0;
+    for judged in cells {
+        paths.unrunnable += judged.tallies().map(|tally| u64::from(tally.unrunnable)).sum::<u64>();
+        let scheduled = judged.cell.choices.iter().any(|(choice, _)| is_scheduled(choice));
+        let ran = judged.ran();
+        if scheduled && ran.iter().any(|calls| *calls > 0.0) {
+            paths.cells += 1;
+            let same =
+                judged.cell.prefers_schedule(&ran) == judged.cell.prefers_schedule(&judged.cell.fastest);
+            alike += f64::from(u8::from(same));
+        }
+    }
+    paths.agreement = (paths.cells > 0).then(|| alike / paths.cells as f64);
+    paths
+}
+
+fn is_scheduled(choice: &Choice) -> bool {
+    choice.index(Head::Path) == Path::Synthesised.id()
 }
 
 fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {

@@ -60,7 +60,8 @@ fn entrants() -> Vec<Entrant> {
 
 fn evaluated(threads: usize) -> Report {
     let constants = ConstantsFile::full();
-    let evaluation = Evaluation { seed: 1, seeds: 2, worlds: 2, threads, constants: &constants };
+    let evaluation =
+        Evaluation { seed: 1, seeds: 2, worlds: 2, threads, constants: &constants, schedules: None };
     let clusters = ["dgx_a100", "tcp10g_1gpu"].map(str::to_owned);
     let machines = Machine::list(&clusters, &[1, 2], &[1, 2, 3, 4]).unwrap();
     let step = || Ok::<(), ClusterError>(());
@@ -112,7 +113,8 @@ fn threads_change_nothing() {
 #[test]
 fn an_interruption_ends_the_work() {
     let constants = ConstantsFile::full();
-    let evaluation = Evaluation { seed: 1, seeds: 1, worlds: 2, threads: 2, constants: &constants };
+    let evaluation =
+        Evaluation { seed: 1, seeds: 1, worlds: 2, threads: 2, constants: &constants, schedules: None };
     let machines = Machine::list(&["dgx_a100".to_owned()], &[1, 2], &[1, 2]).unwrap();
     let stop =
         || Err(ClusterError::Communicator { cluster: "x".into(), wanted: "x".into(), remedy: "x".into() });
@@ -123,7 +125,8 @@ fn an_interruption_ends_the_work() {
 #[test]
 fn jobs_are_judged_by_the_same_yardstick() {
     let constants = Arc::new(ConstantsFile::full());
-    let evaluation = Evaluation { seed: 3, seeds: 1, worlds: 2, threads: 1, constants: &constants };
+    let evaluation =
+        Evaluation { seed: 3, seeds: 1, worlds: 2, threads: 1, constants: &constants, schedules: None };
     let stages = crate::curriculum::Curriculum::load("smoke").unwrap().stages;
     let make = || SimEnv::mixed(stages.iter().cloned(), Arc::clone(&constants));
     let judged = |entrants: &[Entrant]| {
@@ -162,7 +165,8 @@ impl Tuner for Dice {
 #[test]
 fn in_steady_weather_what_a_tuner_gains_and_leaves_is_what_the_oracle_gains() {
     let constants = Arc::new(ConstantsFile::full());
-    let evaluation = Evaluation { seed: 7, seeds: 1, worlds: 3, threads: 1, constants: &constants };
+    let evaluation =
+        Evaluation { seed: 7, seeds: 1, worlds: 3, threads: 1, constants: &constants, schedules: None };
     let mut stage = (*crate::curriculum::Curriculum::load("smoke").unwrap().stages[0]).clone();
     let still =
         Dynamics { load: 0.0, jitter: 0.0, drift: 0.0, stragglers: 0.0, faults: 0.0, congestion: 0.3 };
@@ -202,7 +206,14 @@ impl Script {
         table.set(RING, 20.0);
         let collective = Collective::AllReduce;
         let gated = Gates::default().narrow(collective, &table);
-        let call = CallContext { collective, bytes: 1 << 20, pipelined: 1, table, pairs: gated.mask.pairs() };
+        let call = CallContext {
+            collective,
+            bytes: 1 << 20,
+            pipelined: 1,
+            table,
+            pairs: gated.mask.pairs(),
+            synthesised: None,
+        };
         let (encoder, past) = (Arc::new(Encoder::new(&JobContext::default())), PastCall::default());
         let question = Question { communicator: 0, ranks: 16, nodes: 2, encoder, call, gated, past };
         Script { left: calls, question, chosen: Vec::new() }
@@ -472,7 +483,8 @@ fn what_several_workers_found_of_one_place_is_one_cell() {
 #[test]
 fn worlds_of_an_evaluation_are_its_own() {
     let constants = ConstantsFile::full();
-    let evaluation = Evaluation { seed: 1, seeds: 3, worlds: 8, threads: 1, constants: &constants };
+    let evaluation =
+        Evaluation { seed: 1, seeds: 3, worlds: 8, threads: 1, constants: &constants, schedules: None };
     let worlds = evaluation.kept_worlds();
     let kept: Vec<&World> = worlds.iter().flatten().collect();
     assert_eq!(kept.len(), 24);

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use dynamiccl_spec::{Overrides, SyncMode, TopologyClass};
+use dynamiccl_spec::{Overrides, Runtime, SyncMode, TopologyClass};
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 
@@ -28,13 +28,18 @@ impl Job {
     pub fn draw(stage: &Stage, rng: &mut ChaCha8Rng) -> Result<Job, CurriculumError> {
         let (cluster, nodes) = machine(stage, rng);
         let source = source(stage, &cluster, nodes, rng)?;
-        let setting = setting(&stage.file.regime, &cluster, nodes, rng);
+        let mut setting = setting(&stage.file.regime, &cluster, nodes, rng);
         let hidden = &stage.file.hidden;
         let shown = shown(hidden, rng);
         let [least, most] = hidden.staleness;
         let every = rng.random_range(least..=most);
         let feedback_every = (uniform(rng) >= hidden.feedback).then_some(every);
-        Ok(Job { cluster, nodes, source, setting, shown, feedback_every, world: rng.random() })
+        let world = rng.random();
+        // Last, and only where a stage says so: others draw the jobs that they always drew.
+        if let Some(runtime) = &stage.file.regime.runtime {
+            setting.runtime = *runtime.draw(rng);
+        }
+        Ok(Job { cluster, nodes, source, setting, shown, feedback_every, world })
     }
 }
 
@@ -122,6 +127,7 @@ fn setting(regime: &Regime, cluster: &Cluster, nodes: u32, rng: &mut ChaCha8Rng)
         deterministic: uniform(rng) < regime.deterministic,
         overrides,
         version: *regime.nccl.draw(rng),
+        runtime: Runtime::Stock,
     }
 }
 

@@ -12,7 +12,9 @@ mod source;
 
 use std::sync::Arc;
 
-use dynamiccl_spec::{CclLibrary, Environment, FaultTolerance, GpuSharing, Overrides, TopologyClass};
+use dynamiccl_spec::{
+    CclLibrary, Environment, FaultTolerance, GpuSharing, Overrides, Runtime, TopologyClass,
+};
 
 use crate::cluster::Cluster;
 use crate::nccl::Version;
@@ -66,6 +68,8 @@ pub struct Setting {
     pub overrides: Overrides,
     /// The release of NCCL.
     pub version: Version,
+    /// What runs schedules beside NCCL.
+    pub runtime: Runtime,
 }
 
 impl Default for Setting {
@@ -83,6 +87,7 @@ impl Default for Setting {
             deterministic: false,
             overrides: Overrides::default(),
             version: Version::default(),
+            runtime: Runtime::Stock,
         }
     }
 }

@@ -8,6 +8,7 @@ use super::info::{Advice, CallReport, SimInfo};
 use super::line::Question;
 use super::lines::{self, Lines};
 use super::schedule::{Next, Schedule};
+use crate::carrier::Making;
 use crate::cluster::ClusterError;
 use crate::curriculum::{Dynamics, Regime};
 use crate::job::Job;
@@ -83,10 +84,16 @@ pub(super) struct Ended {
 }
 
 impl Episode {
-    pub fn new(job: Job, rules: Rules, world: &World, mut rng: ChaCha8Rng) -> Result<Episode, ClusterError> {
+    pub fn new(
+        job: Job,
+        rules: Rules,
+        world: &World,
+        making: Option<&Making<'_>>,
+        mut rng: ChaCha8Rng,
+    ) -> Result<Episode, ClusterError> {
         let schedule = Schedule::new(&job, &mut rng);
         let workload = job.workload();
-        let lines = lines::of_job(&job, &workload, world)?;
+        let lines = lines::of_job(&job, &workload, world, making)?;
         let mut around = climate(job.setting.environment);
         let Dynamics { load, jitter, drift, .. } = rules.dynamics;
         around = Climate {

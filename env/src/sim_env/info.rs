@@ -45,7 +45,7 @@ pub struct CallReport {
     pub own: Option<Setting>,
     /// What ran, and its true time with the congestion that own channels have caused.
     pub ran: Option<Setting>,
-    /// µs that NCCL predicts for the pair that ran; none where NCCL tunes nothing.
+    /// µs that NCCL predicts for the pair that ran; none where NCCL tunes nothing or did not carry it.
     pub predicted: Option<f32>,
     /// µs that it took this time, with its luck.
     pub measured: f64,

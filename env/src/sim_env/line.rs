@@ -7,6 +7,7 @@ use dynamiccl_spec::{
     Collective, CostTable, Gate, Gated, Gates, JobContext, Knobs, PairMask, Path, Role, Workload,
 };
 
+use crate::carrier::{Carrier, Making, Offer};
 use crate::cluster::{Cluster, ClusterError, CommOptions};
 use crate::job::Job;
 use crate::model::{Call, Fabric, Surroundings};
@@ -34,6 +35,8 @@ pub(super) struct Line {
     fabrics: [Fabric; 2],
     load_weights: [f64; 8],
     gates: Gates,
+    /// Its synthesised schedules, where a runtime can run them.
+    carrier: Option<Carrier>,
     group: Option<Group>,
     place: Placement,
     context: JobContext,
@@ -67,13 +70,16 @@ pub(super) struct Question {
     pub pairs: PairMask,
     /// What would happen without a policy; none where NCCL tunes nothing.
     pub own: Option<(Knobs, Realised)>,
+    /// Its synthesised schedule, where it may be chosen.
+    pub schedule: Option<Offer>,
 }
 
 impl Question {
     /// The call as an encoder sees it.
     pub fn call(&self) -> CallContext {
         let Question { collective, bytes, pipelined, table, pairs, .. } = *self;
-        CallContext { collective, bytes, pipelined, table, pairs }
+        let synthesised = self.schedule.map(|schedule| schedule.predicted);
+        CallContext { collective, bytes, pipelined, table, pairs, synthesised }
     }
 }
 
@@ -114,6 +120,7 @@ impl Line {
             fabrics,
             load_weights: std::array::from_fn(|class| around.priority.weight(class as u8)),
             gates,
+            carrier: None,
             group,
             place,
             encoder: Arc::new(Encoder::new(&context)),
@@ -128,6 +135,11 @@ impl Line {
             kinds: [None; Collective::ALL.len()],
             simulator,
         })
+    }
+
+    /// Lets a runtime run schedules on it, as far as somebody makes any for such a machine.
+    pub fn carry(&mut self, making: &Making<'_>, cluster: &Cluster) {
+        self.carrier = Carrier::new(making, cluster, self.simulator.communicator());
     }
 
     /// What NCCL says about a call, and what the gates leave of it.
@@ -155,7 +167,10 @@ impl Line {
             let knobs = Knobs { path, pair: Some(pair), ..Knobs::OWN };
             Some((knobs, communicator.realise(collective, bytes, &table, &knobs)?))
         });
-        let question = Question { collective, bytes, pipelined, table, gated, pairs, own };
+        let offer = |carrier: &Carrier| carrier.offer(communicator, &table, collective, bytes, pipelined);
+        let schedule = self.carrier.as_ref().and_then(offer).filter(|_| gated.with_schedule().has_schedule());
+        let gated = if schedule.is_some() { gated.with_schedule() } else { gated };
+        let question = Question { collective, bytes, pipelined, table, gated, pairs, own, schedule };
         self.encoder.context(&question.call(), &mut self.written);
         self.own = None;
         *self.asked.insert(question)
@@ -244,7 +259,10 @@ impl Line {
         }
         let micros = match knobs.path {
             Path::InNetwork => fabric.in_network(question.bytes),
-            Path::Nccl | Path::Synthesised => None,
+            Path::Synthesised => question.schedule.map(|schedule| {
+                schedule.micros(&self.simulator, fabric, question.collective, question.bytes)
+            }),
+            Path::Nccl => None,
         };
         let micros = micros.unwrap_or_else(|| self.nccl_micros(question, &realised, fabric));
         Setting { knobs, realised, micros }
@@ -267,7 +285,9 @@ impl Line {
             let drawn = recorded.draw(question.collective, question.bytes, &setting.realised, luck.mode);
             return drawn.unwrap_or(setting.micros);
         }
-        luck.apply(setting.micros, self.simulator.modes(question.bytes, &setting.realised))
+        let by_nccl = setting.knobs.path != Path::Synthesised;
+        let modes = by_nccl.then(|| self.simulator.modes(question.bytes, &setting.realised)).flatten();
+        luck.apply(setting.micros, modes)
     }
 
     /// Remembers what ran in a kind of call; whether it differs from the last time.

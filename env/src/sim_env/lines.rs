@@ -5,6 +5,7 @@ use std::sync::Arc;
 use dynamiccl_spec::Workload;
 
 use super::line::Line;
+use crate::carrier::Making;
 use crate::cluster::{Cluster, ClusterError};
 use crate::job::{Job, Source};
 use crate::workload::{Group, Placement};
@@ -20,8 +21,13 @@ pub(super) struct Lines {
     stale: Vec<bool>,
 }
 
-/// The communicators of a job.
-pub(super) fn of_job(job: &Job, workload: &Workload, world: &World) -> Result<Lines, ClusterError> {
+/// The communicators of a job; whoever makes schedules for its runtime.
+pub(super) fn of_job(
+    job: &Job,
+    workload: &Workload,
+    world: &World,
+    making: Option<&Making<'_>>,
+) -> Result<Lines, ClusterError> {
     let wired = wired(job);
     let cluster = wired.as_ref().unwrap_or(&job.cluster);
     let mut lines = Lines { all: Vec::new(), of_group: [None; Group::ALL.len()], stale: Vec::new() };
@@ -29,6 +35,10 @@ pub(super) fn of_job(job: &Job, workload: &Workload, world: &World) -> Result<Li
     let mut add = |place, group| -> Result<(), ClusterError> {
         let mut line = Line::new(job, cluster, place, group, workload, world)?;
         line.recorded.clone_from(&recorded);
+        // Nobody measured a schedule there.
+        if let Some(making) = making.filter(|_| recorded.is_none()) {
+            line.carry(making, &job.cluster);
+        }
         lines.all.push(line);
         Ok(())
     };

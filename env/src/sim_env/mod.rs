@@ -19,17 +19,19 @@ mod view;
 use std::sync::Arc;
 
 use dynamiccl_spec::ids::PAIRS;
-use dynamiccl_spec::{Choice, Knobs};
+use dynamiccl_spec::{Choice, Knobs, Runtime};
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
 
+use crate::carrier::Making;
 use crate::cluster::Cluster;
 use crate::curriculum::Stage;
 use crate::gym::{Action, Env, EnvError, FeatureSpace, Observation, Spaces, Transition};
 use crate::job::{Job, Shown};
 use crate::model::ConstantsFile;
 use crate::question::Question;
+use crate::schedules::Schedules;
 use crate::sim::Setting;
 use crate::swept::Swept;
 use crate::world::World;
@@ -64,6 +66,10 @@ pub struct SimEnv {
     untold: bool,
     /// Whether threads can be chosen anew at every call.
     free_threads: bool,
+    /// Who makes schedules for jobs that have a runtime for them.
+    schedules: Option<Arc<dyn Schedules>>,
+    /// The runtime of all jobs, whatever they say.
+    runtime: Option<Runtime>,
     rng: Option<ChaCha8Rng>,
     /// Where the stream stood when the running episode began.
     began: Option<Stream>,
@@ -122,8 +128,19 @@ impl SimEnv {
     fn over(jobs: Jobs, constants: Arc<ConstantsFile>, id: &str) -> Self {
         let privileged = PRIVILEGED.iter().map(|(name, low)| FeatureSpace::scalar(name, *low));
         let spaces = Arc::new(Spaces::of_knobs(id, privileged.collect()));
-        let (kept, untold, free_threads) = (false, false, false);
-        SimEnv { spaces, jobs, constants, kept, untold, free_threads, rng: None, began: None, episode: None }
+        SimEnv {
+            spaces,
+            jobs,
+            constants,
+            kept: false,
+            untold: false,
+            free_threads: false,
+            schedules: None,
+            runtime: None,
+            rng: None,
+            began: None,
+            episode: None,
+        }
     }
 
     /// The same jobs in worlds that are kept for evaluation: none of them is one that training meets.
@@ -139,6 +156,16 @@ impl SimEnv {
     /// The same jobs with threads that can be chosen anew at every call, as no plugin API can: for oracles.
     pub fn free_threads(self) -> Self {
         SimEnv { free_threads: true, ..self }
+    }
+
+    /// The same jobs with synthesised schedules by these where a job has a runtime that runs them.
+    pub fn with_schedules(self, schedules: Arc<dyn Schedules>) -> Self {
+        SimEnv { schedules: Some(schedules), ..self }
+    }
+
+    /// The same jobs, all with this runtime.
+    pub fn with_runtime(self, runtime: Runtime) -> Self {
+        SimEnv { runtime: Some(runtime), ..self }
     }
 
     /// The cluster of the job, and its nodes; none before the first reset and after the last call.
@@ -181,8 +208,14 @@ impl SimEnv {
         self.episode.as_ref().map(Episode::truths).unwrap_or_default()
     }
 
+    /// ln(NCCL's own true time ÷ that of the synthesised schedule of the call that is observed now); none where
+    /// none can be chosen.
+    pub fn schedule_gain(&self) -> Option<f32> {
+        self.episode.as_ref().and_then(Episode::schedule_gain)
+    }
+
     /// ln(NCCL's own true time ÷ that of every choice) for pair × channels × chunk of the call that is observed
-    /// now, with path and threads as chosen: not a number where a choice cannot run. Gives ln(NCCL's own true
+    /// now, on NCCL's path with threads as chosen: not a number where a choice cannot run. Gives ln(NCCL's own true
     /// time ÷ the predicted time of each pair), or nothing where there is nothing to choose. Costly: for training in
     /// hindsight and on request only.
     pub fn gains(&self, chosen: &Choice, into: &mut [f32]) -> Option<[f32; PAIRS]> {
@@ -222,7 +255,12 @@ impl SimEnv {
         rules.free_threads = self.free_threads;
         let draw = if self.kept { World::keep } else { World::draw };
         let world = draw(&self.constants, job.world);
-        Episode::new(job, rules, &world, events).map_err(|error| backend(&error))
+        job.setting.runtime = self.runtime.unwrap_or(job.setting.runtime);
+        let schedules = self.schedules.as_deref().filter(|_| job.setting.runtime == Runtime::Msccl);
+        let nominal = schedules.map(|schedules| (schedules, self.constants.nominal()));
+        let making =
+            nominal.as_ref().map(|(schedules, constants)| Making { schedules: *schedules, constants });
+        Episode::new(job, rules, &world, making.as_ref(), events).map_err(|error| backend(&error))
     }
 }
 

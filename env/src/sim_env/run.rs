@@ -49,6 +49,10 @@ impl Episode {
         let report = self.report(pending);
         let mut own = pending.own.expect("a tuned call has a setting of NCCL's own");
         let mut ran = self.chosen(pending, knobs).unwrap_or(own);
+        if ran.knobs.path == Path::Synthesised {
+            // NCCL's knobs mean nothing to a schedule. It is taken to need as much of the GPU as NCCL would.
+            ran.realised = own.realised;
+        }
         ran.micros += conditions.stall;
         own.micros += conditions.stall;
         let at = &mut self.lines.all[line];
@@ -56,7 +60,7 @@ impl Episode {
         let carried = ran.knobs.path == Path::Nccl;
         let id = if carried { Ran::of(&ran.realised) } else { Ran::path(ran.knobs.path) };
         let switched = at.switched(&question, id);
-        let channels = if carried { ran.realised.channels } else { 0 };
+        let channels = if ran.knobs.path == Path::InNetwork { 0 } else { ran.realised.channels };
         let (tier, flows) = (at.tier, at.flows * f64::from(channels));
         let compute_lost = self.compute_lost(&planned, &ran, channels);
         let protocol = ran.realised.pair.protocol;
@@ -78,7 +82,8 @@ impl Episode {
         if self.lines.all[line].crosses && self.rules.dynamics.congestion > 0.0 {
             self.congestion.fill(flows, measured);
         }
-        let predicted = question.table.get(ran.realised.pair);
+        // What a pair takes is learned from it: a schedule says nothing of one.
+        let predicted = question.table.get(ran.realised.pair).filter(|_| ran.knobs.path != Path::Synthesised);
         let (own, ran) = (Some(own), Some(ran));
         CallReport { own, ran, predicted, measured, compute_lost, terms, triggered, ..report }
     }
@@ -137,7 +142,10 @@ impl Episode {
             launched: ran.map_or(0, |ran| ran.realised.channels),
             ran: id,
             measured: Some(measured),
-            predicted: ran.and_then(|ran| table.get(ran.realised.pair)),
+            predicted: ran.and_then(|ran| match ran.knobs.path {
+                Path::Synthesised => pending.question.schedule.map(|schedule| schedule.predicted),
+                Path::Nccl | Path::InNetwork => table.get(ran.realised.pair),
+            }),
         })
     }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use dynamiccl_spec::features::Encoder;
 use dynamiccl_spec::ids::PAIRS;
 use dynamiccl_spec::math::ln;
-use dynamiccl_spec::{Choice, Gated, Head, Knobs, Mask, Pair};
+use dynamiccl_spec::{Choice, Gated, Head, Knobs, Mask, Pair, Path};
 
 use super::PRIVILEGED;
 use super::episode::{Episode, Pending};
@@ -95,7 +95,20 @@ impl Episode {
         settings
     }
 
-    /// What every choice of pair × channels × chunk gains over NCCL's own, with path and threads as chosen, and
+    /// What the synthesised schedule of the next call gains over NCCL's own; none where it may not be chosen.
+    pub fn schedule_gain(&self) -> Option<f32> {
+        let (pending, own) = self.pending.as_ref().and_then(|p| Some((p, p.own?)))?;
+        if !pending.question.gated.has_schedule() {
+            return None;
+        }
+        let at = &self.lines.all[pending.line];
+        let knobs = Knobs { path: Path::Synthesised, ..own.knobs };
+        let micros = at.timed(&pending.question, knobs, own.realised, at.met()).micros;
+        let stall = pending.conditions.stall;
+        Some((ln(own.micros + stall) - ln(micros + stall)) as f32)
+    }
+
+    /// What every choice of pair × channels × chunk gains over NCCL's own, on NCCL's path with threads as chosen, and
     /// ln(NCCL's own time ÷ the predicted time of each pair); none where there is nothing to choose.
     pub fn gains(&self, chosen: &Choice, into: &mut [f32]) -> Option<[f32; PAIRS]> {
         into.fill(f32::NAN);
@@ -109,6 +122,9 @@ impl Episode {
             for channels in pending.mask.indices(Head::Channels) {
                 for chunk in pending.mask.indices(Head::Chunk) {
                     let mut choice = *chosen;
+                    if pending.question.gated.has_schedule() {
+                        choice.0[Head::Path as usize] = Path::Nccl as u8;
+                    }
                     for (head, index) in
                         [(Head::Pair, pair), (Head::Channels, channels), (Head::Chunk, chunk)]
                     {

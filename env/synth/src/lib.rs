@@ -15,6 +15,7 @@ pub mod discover;
 pub mod error;
 pub mod execute;
 pub mod joint;
+pub mod library;
 pub mod machine;
 pub mod msccl;
 pub mod picture;

@@ -66,6 +66,31 @@ impl Choice {
     }
 }
 
+/// Most ranks of which all that is usual is compared where many schedules are wanted.
+const QUICK: usize = 16;
+
+impl Choice {
+    /// What is compared where many schedules are wanted: [`Choice::usual`] on small machines, and on others few
+    /// backends and only synthesizers that know the NICs.
+    pub fn brief(machine: &Machine) -> Choice {
+        let usual = Choice::usual(machine);
+        if machine.ranks() <= QUICK {
+            return usual;
+        }
+        let ring = Recipe { synthesizer: Synthesizer::Ring, ..Recipe::AWARE };
+        let backend = |protocol, channels, buffer| Backend { protocol, channels, threads: 512, buffer };
+        Choice {
+            recipes: vec![Recipe::AWARE, ring.with_chunks(4)],
+            backends: vec![
+                backend(Protocol::LL, 1, 1 << 20),
+                backend(Protocol::LL128, 4, 1 << 20),
+                backend(Protocol::Simple, 8, 4 << 20),
+            ],
+            ..usual
+        }
+    }
+}
+
 /// Backends from low latency to high rate.
 fn backends() -> Vec<Backend> {
     let backend = |protocol, channels, buffer| Backend { protocol, channels, threads: 512, buffer };

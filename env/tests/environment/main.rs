@@ -7,5 +7,6 @@ mod mechanisms;
 mod replay;
 mod rewards;
 mod scene;
+mod schedules;
 mod survey;
 mod vector;

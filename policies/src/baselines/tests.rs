@@ -19,7 +19,14 @@ fn asked(check: impl FnOnce(&Query<'_>)) {
     table.set(TREE, 30.0);
     let gated = Gates::default().narrow(Collective::AllReduce, &table);
     let pairs = gated.mask.pairs();
-    let call = CallContext { collective: Collective::AllReduce, bytes: 1 << 20, pipelined: 1, table, pairs };
+    let call = CallContext {
+        collective: Collective::AllReduce,
+        bytes: 1 << 20,
+        pipelined: 1,
+        table,
+        pairs,
+        synthesised: None,
+    };
     let (encoder, past) = (Encoder::new(&JobContext::default()), PastCall::default());
     let (communicator, ranks, nodes) = (0, 16, 2);
     check(&Query { communicator, ranks, nodes, encoder: &encoder, call: &call, gated: &gated, past: &past });

@@ -7,6 +7,7 @@
 mod about;
 mod budget;
 mod container;
+mod earlier;
 mod error;
 mod fingerprint;
 mod shipped;
@@ -59,11 +60,12 @@ pub fn read_bytes(path: &Path) -> io::Result<Vec<u8>> {
 impl Frozen {
     /// Reads a file that is in memory.
     pub fn read(bytes: &[u8]) -> Result<Frozen, FrozenError> {
-        let container = container::read(bytes)?;
+        let mut container = container::read(bytes)?;
         about::check_format(&container.metadata)?;
         fingerprint::check(&container)?;
+        let earlier = earlier::adopt(&mut container);
         let about = About::read(&container.metadata)?;
-        let weights = tensors::read(&container)?;
+        let weights = tensors::read(&container, earlier)?;
         let expected = about::KEYS + 1 + container.tensors.len() * container::ENTRIES_OF_TENSOR;
         if container.entries != expected {
             return Err(FrozenError::Repeated { found: container.entries, expected });

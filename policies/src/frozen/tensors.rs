@@ -1,12 +1,14 @@
 //! From the tensors of a file to the weights of a network.
 
 use super::container::{Container, Tensor, repeated};
+use super::earlier;
 use super::error::FrozenError;
 use super::write::DTYPE;
 use crate::network::{Shape, Weights};
 
-/// The weights of a network whose widths its own tensors state.
-pub fn read(container: &Container<'_>) -> Result<Weights, FrozenError> {
+/// The weights of a network whose widths its own tensors state; `early` where they are of the encoding before
+/// this one.
+pub fn read(container: &Container<'_>, early: bool) -> Result<Weights, FrozenError> {
     let tensors = &container.tensors;
     let known = Shape::default().tensors();
     if let Some(tensor) = tensors.iter().find(|tensor| known.iter().all(|(name, _)| tensor.name != *name)) {
@@ -20,11 +22,16 @@ pub fn read(container: &Container<'_>) -> Result<Weights, FrozenError> {
     let mut weights = Vec::with_capacity(known.len());
     for (name, expected) in shape.tensors() {
         let tensor = find(tensors, name)?;
+        let expected = if early { earlier::dims(name, expected) } else { expected };
         if tensor.shape != expected {
             let found = tensor.shape.iter().take(8).copied().collect();
             return Err(FrozenError::Shape { name, found, expected });
         }
-        weights.push(numbers(name, tensor)?);
+        let mut numbers = numbers(name, tensor)?;
+        if early {
+            earlier::pad(name, &mut numbers);
+        }
+        weights.push(numbers);
     }
     // Every tensor was found, and is as long as its shape says.
     Ok(Weights::from_tensors(shape, weights).expect("as many tensors as a network has, each of its length"))

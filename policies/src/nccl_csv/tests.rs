@@ -142,7 +142,8 @@ fn decided(text: &str, bytes: u64, pipelined: u32, overrides: Overrides) -> Deci
     }
     let collective = Collective::AllReduce;
     let gated = Gates::new(&Topology::default(), false, overrides).narrow(collective, &table);
-    let call = CallContext { collective, bytes, pipelined, table, pairs: gated.mask.pairs() };
+    let call =
+        CallContext { collective, bytes, pipelined, table, pairs: gated.mask.pairs(), synthesised: None };
     let (encoder, past) = (Encoder::new(&JobContext::default()), PastCall::default());
     let query = Query {
         communicator: 0,

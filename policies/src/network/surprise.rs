@@ -5,6 +5,7 @@
 
 use std::ops::Range;
 
+use dynamiccl_spec::Path;
 use dynamiccl_spec::features::catalogue::slot;
 
 use super::heads::{Estimates, FARTHEST};
@@ -18,6 +19,8 @@ pub struct Surprise {
     measured: usize,
     time: usize,
     pair: Range<usize>,
+    /// Whether a synthesised schedule ran: a time that says nothing of a pair.
+    scheduled: usize,
 }
 
 impl Default for Surprise {
@@ -27,6 +30,7 @@ impl Default for Surprise {
             measured: slot("has_feedback").start,
             time: slot("last_time").start,
             pair: slot("last_pair"),
+            scheduled: slot("last_path").start + Path::Synthesised.id(),
         }
     }
 }
@@ -40,7 +44,8 @@ impl Surprise {
     /// Takes what was expected of a call from what the history row says of its time.
     pub fn put(&self, estimates: &Estimates, history: &mut [f32]) {
         let ran = history[self.pair.clone()].iter().position(|&x| x == 1.0);
-        if let Some(pair) = ran.filter(|_| self.measured(history)) {
+        let by_nccl = history[self.scheduled] != 1.0;
+        if let Some(pair) = ran.filter(|_| by_nccl && self.measured(history)) {
             let expected = estimates.0[pair];
             let expected = if expected.is_nan() { 0.0 } else { expected.clamp(-FARTHEST, FARTHEST) };
             history[self.time] -= expected / TIME_SCALE;
@@ -68,6 +73,11 @@ mod tests {
         row[surprise.measured] = 1.0;
         surprise.put(&estimates, &mut row);
         assert!((row[surprise.time] - 0.05).abs() < 1e-6);
+        let mut scheduled = row;
+        scheduled[surprise.scheduled] = 1.0;
+        let before = scheduled;
+        surprise.put(&estimates, &mut scheduled);
+        assert_eq!(scheduled, before);
         estimates.0[4] = f32::NAN;
         let before = row;
         surprise.put(&estimates, &mut row);

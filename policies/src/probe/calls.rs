@@ -30,7 +30,14 @@ impl Call {
         let gates = Gates::new(&job.topology, random.below(4) == 0, Overrides::default());
         let (collective, table) = (Collective::AllReduce, CostTable::default());
         let gated = gates.narrow(collective, &table);
-        let call = CallContext { collective, bytes: 0, pipelined: 1, table, pairs: gated.mask.pairs() };
+        let call = CallContext {
+            collective,
+            bytes: 0,
+            pipelined: 1,
+            table,
+            pairs: gated.mask.pairs(),
+            synthesised: None,
+        };
         let encoder = Encoder::new(&job);
         let mut call = Call { ranks, nodes, encoder, gates, call, gated, past: PastCall::default() };
         call.next(random);
@@ -46,7 +53,7 @@ impl Call {
         self.gated = self.gates.narrow(collective, &table);
         self.gated.mask = narrowed(self.gated.mask, random);
         let pairs = self.gated.mask.pairs();
-        self.call = CallContext { collective, bytes, pipelined, table, pairs };
+        self.call = CallContext { collective, bytes, pipelined, table, pairs, synthesised: None };
         self.past = past(random);
     }
 

@@ -54,7 +54,14 @@ fn however_close_two_costs_are() {
         // In deterministic mode NCCL's pick is not always the table's smallest.
         let gates = Gates::new(&Topology::default(), random.below(2) == 0, Overrides::default());
         let gated = gates.narrow(collective, &table);
-        let call = CallContext { collective, bytes: 1 << 20, pipelined: 1, table, pairs: gated.mask.pairs() };
+        let call = CallContext {
+            collective,
+            bytes: 1 << 20,
+            pipelined: 1,
+            table,
+            pairs: gated.mask.pairs(),
+            synthesised: None,
+        };
         let (communicator, ranks, nodes) = (0, 8, 1);
         let (encoder, call, gated, past) = (&encoder, &call, &gated, &past);
         let query = Query { communicator, ranks, nodes, encoder, call, gated, past };

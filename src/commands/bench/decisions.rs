@@ -90,7 +90,7 @@ impl Line {
             let Call { collective, bytes, table, .. } = *call;
             let gated = gates.narrow(collective, &table);
             let pairs = gated.mask.pairs();
-            (CallContext { collective, bytes, pipelined: 1, table, pairs }, gated)
+            (CallContext { collective, bytes, pipelined: 1, table, pairs, synthesised: None }, gated)
         };
         Line {
             encoder: Encoder::new(&job),

@@ -12,7 +12,8 @@ use dynamiccl_env::job::Shown;
 use dynamiccl_env::model::ConstantsFile;
 use dynamiccl_env::sim::Simulator;
 use dynamiccl_env::world::World;
-use dynamiccl_spec::{Bytes, Collective, Knobs, Tuner};
+use dynamiccl_spec::{Bytes, Collective, Knobs, Path, Tuner};
+use dynamiccl_synth::library::Library;
 
 use super::machine;
 use super::policy_file::{PolicyFile, name_or_shipped};
@@ -58,7 +59,12 @@ impl Plan {
         let cluster = machine::load(&args.machine)?;
         let told = Shown { topology: !args.untold, ..Shown::NOTHING };
         let asking = Asking::new(&cluster, args.nodes, &options, told)?;
-        let world = World::nominal(&ConstantsFile::load(&args.constants.constants)?);
+        let constants = ConstantsFile::load(&args.constants.constants)?;
+        let asking = match args.runtime.runs_schedules() {
+            true => asking.with_schedules(&Library::new(), &cluster, &constants),
+            false => asking,
+        };
+        let world = World::nominal(&constants);
         let simulator = Simulator::new(&cluster, args.nodes, &options, &world)?;
         Ok(Plan { tuner, cluster, asking, simulator, collectives, sizes })
     }
@@ -112,7 +118,10 @@ impl Plan {
         };
         let own = micros(&query.own())?;
         let decision = self.tuner.decide(&query, &mut |knobs| micros(knobs).map(|(_, us)| us));
-        let chosen = micros(&decision.knobs)?;
+        let (realised, by_nccl) = micros(&decision.knobs)?;
+        let schedule = self.asking.schedule_micros(&asked, &self.simulator);
+        let scheduled = schedule.filter(|_| decision.knobs.path == Path::Synthesised);
+        let chosen = (realised, scheduled.unwrap_or(by_nccl));
         Some(Answer::new(&asked.call, &decision, own, chosen))
     }
 }

@@ -2,7 +2,7 @@
 
 use dynamiccl_env::nccl::{Realised, Version};
 use dynamiccl_spec::features::CallContext;
-use dynamiccl_spec::{Collective, Decision, Knobs, Pair};
+use dynamiccl_spec::{Collective, Decision, Knobs, Pair, Path};
 use serde::Serialize;
 
 use super::launch::Recommendation;
@@ -90,7 +90,10 @@ impl Answer {
             chosen: Launch::new(call, chosen),
             knobs: decision.knobs,
             reason: decision.reason.to_string(),
-            estimate_us: decision.micros.get(chosen.0.pair).unwrap_or_default(),
+            estimate_us: match decision.knobs.path {
+                Path::Synthesised => call.synthesised.unwrap_or_default(),
+                Path::Nccl | Path::InNetwork => decision.micros.get(chosen.0.pair).unwrap_or_default(),
+            },
             speedup: own.1 / chosen.1,
         }
     }
@@ -98,7 +101,12 @@ impl Answer {
     /// Whether the policy's choice runs as NCCL's own does.
     pub fn is_own(&self) -> bool {
         let launch = |of: &Launch| (of.pair, of.nchannels, of.nthreads, of.chunk_bytes);
-        launch(&self.nccl) == launch(&self.chosen)
+        launch(&self.nccl) == launch(&self.chosen) && !self.is_scheduled()
+    }
+
+    /// Whether the policy takes a synthesised schedule, of which NCCL's knobs say nothing.
+    pub fn is_scheduled(&self) -> bool {
+        self.knobs.path == Path::Synthesised
     }
 }
 

@@ -60,14 +60,19 @@ fn said(answer: &Answer) -> String {
 fn row(answer: &Answer) -> [String; COLUMNS.len()] {
     let Answer { nccl, chosen, .. } = answer;
     let pair = |launch: &Launch| launch.pair.to_string();
+    let by_nccl = |text: String| if answer.is_scheduled() { "-".to_owned() } else { text };
     [
         answer.bytes.to_string(),
         pair(nccl),
         nccl.nchannels.to_string(),
         format!("{:.2}", nccl.time_us),
-        if answer.is_own() { "=".to_owned() } else { pair(chosen) },
-        chosen.nchannels.to_string(),
-        chosen.chunk_bytes.to_string(),
+        match answer {
+            answer if answer.is_scheduled() => "synthesised".to_owned(),
+            answer if answer.is_own() => "=".to_owned(),
+            _ => pair(chosen),
+        },
+        by_nccl(chosen.nchannels.to_string()),
+        by_nccl(chosen.chunk_bytes.to_string()),
         format!("{:.2}", answer.estimate_us),
         format!("{:.2}", chosen.time_us),
         format!("{:.2}", answer.speedup),

@@ -17,6 +17,9 @@ use dynamiccl_env::evaluate::tiers::SameCalls;
 use dynamiccl_env::evaluate::{Entrant, Evaluation, Kind, Player, Report};
 use dynamiccl_env::headroom::sizes;
 use dynamiccl_env::model::ConstantsFile;
+use dynamiccl_env::schedules::Schedules;
+use dynamiccl_env::sim_env::SimEnv;
+use dynamiccl_synth::library::Library;
 
 use crate::args::{EvalArgs, Proof};
 use crate::exit::Ending;
@@ -68,6 +71,8 @@ struct Plan<'a> {
     entrants: Vec<Entrant>,
     workload: Workload,
     constants: Arc<ConstantsFile>,
+    /// Made where they are asked for, if ever.
+    schedules: Arc<Library>,
 }
 
 impl<'a> Plan<'a> {
@@ -91,11 +96,18 @@ impl<'a> Plan<'a> {
             "--hide goes with --workload cells: jobs say themselves what is told of them"
         );
         let constants = Arc::new(ConstantsFile::load(&args.constants.constants)?);
-        Ok(Plan { args, entrants, workload, constants })
+        ensure!(
+            args.runtime.runtime.is_none() || !matches!(workload, Workload::Swept(_)),
+            "--runtime goes with simulated times: nobody measured a schedule in --workload {}; leave it out",
+            args.workload
+        );
+        Ok(Plan { args, entrants, workload, constants, schedules: Arc::new(Library::new()) })
     }
 
     fn judge(&self, session: &Session, seed: u64) -> Result<Report> {
-        let evaluation = evaluation(self.args, seed, &self.constants);
+        let made: &dyn Schedules = &*self.schedules;
+        let schedules = self.args.runtime.runs_schedules().then_some(made);
+        let evaluation = Evaluation { schedules, ..evaluation(self.args, seed, &self.constants) };
         let grounds = match &self.workload {
             Workload::Cells(machines) => machines.len(),
             Workload::Swept(sweeps) => sweeps.len(),
@@ -111,16 +123,25 @@ impl<'a> Plan<'a> {
             let judged = evaluation.sweeps(name, sweeps, &self.entrants, step);
             return judged.with_context(|| format!("--workload {name}"));
         }
-        let make = || self.workload.env(&self.constants).expect("every other workload has jobs");
+        let make = || self.env().expect("every other workload has jobs");
         let judged = evaluation.jobs(name, make, tiers, &self.entrants, step);
         judged.with_context(|| format!("--workload {name}"))
+    }
+
+    /// An environment with the jobs of the workload; none for cells and sweeps.
+    fn env(&self) -> Option<SimEnv> {
+        let env = self.workload.env(&self.constants)?.with_schedules(Arc::clone(&self.schedules) as _);
+        Some(match self.args.runtime.runtime {
+            Some(runtime) => env.with_runtime(runtime),
+            None => env,
+        })
     }
 }
 
 /// The worlds and threads that the words ask for.
 fn evaluation<'a>(args: &EvalArgs, seed: u64, constants: &'a ConstantsFile) -> Evaluation<'a> {
     let threads = thread::available_parallelism().map_or(1, |cores| cores.get());
-    Evaluation { seed, seeds: args.seeds, worlds: args.worlds, threads, constants }
+    Evaluation { seed, seeds: args.seeds, worlds: args.worlds, threads, constants, schedules: None }
 }
 
 fn joined(values: &[impl ToString]) -> String {

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
-use dynamiccl_env::evaluate::{Figures, MARKS, Place, Report, TunerReport};
+use dynamiccl_env::evaluate::{Figures, Kind, MARKS, Paths, Place, Report, TunerReport};
 use dynamiccl_spec::Bytes;
 
 use super::report::Document;
@@ -65,6 +65,9 @@ impl fmt::Display for Document {
         for (at, tuner) in report.tuners.iter().enumerate() {
             let margin = if at == 0 { "Summary" } else { "" };
             writeln!(f, "{margin:7}  {}", verdict(report, tuner))?;
+        }
+        for line in report.tuners.iter().filter_map(paths) {
+            writeln!(f, "         {line}")?;
         }
         if let Some(same_call) = &self.same_call {
             writeln!(f, "         {}", same_call::verdict(same_call))?;
@@ -156,6 +159,18 @@ pub fn percent(share: f64) -> String {
 pub fn place(place: &Place) -> String {
     let Place { cluster, nodes, collective, bytes } = place;
     format!("{collective} {} on {nodes} x {cluster}", Bytes(*bytes))
+}
+
+/// How a tuner chose between NCCL and synthesised schedules; nothing where there are none, and of those that
+/// know the truth.
+fn paths(tuner: &TunerReport) -> Option<String> {
+    let Paths { cells, agreement, unrunnable } = tuner.verdict()?.paths;
+    let share = agreement.filter(|_| tuner.kind == Kind::Tuner)?;
+    Some(format!(
+        "{}: the oracle's path in {} % of {cells} cells with a schedule; wanted one where none runs {unrunnable} times",
+        tuner.name,
+        percent(share)
+    ))
 }
 
 /// One line on a tuner.

@@ -76,6 +76,7 @@ pub fn calibrate(source: &Frozen, args: &ExportArgs, session: &Session) -> Resul
         worlds: args.worlds,
         threads: thread::available_parallelism().map_or(1, |cores| cores.get()),
         constants: &constants,
+        schedules: None,
     };
     let progress = session.progress("guard", evaluation.steps(machines.len()));
     let entrants: Vec<Entrant> = margins.iter().map(|&margin| entrant(source, margin)).collect();

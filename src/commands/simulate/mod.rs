@@ -8,11 +8,14 @@ mod text;
 use std::env;
 
 use anyhow::{Context, Result, bail, ensure};
+use dynamiccl_env::asking::Asking;
 use dynamiccl_env::cluster::{Cluster, CommOptions};
+use dynamiccl_env::job::Shown;
 use dynamiccl_env::model::ConstantsFile;
 use dynamiccl_env::sim::Simulator;
 use dynamiccl_env::world::World;
 use dynamiccl_spec::{Algorithm, Bytes, Collective, Overrides};
+use dynamiccl_synth::library::Library;
 
 use super::machine;
 use crate::args::SimulateArgs;
@@ -39,6 +42,8 @@ pub fn run(args: &SimulateArgs, session: &Session) -> Result<Ending> {
 struct Plan {
     cluster: Cluster,
     simulator: Simulator,
+    /// Its synthesised schedule, where a runtime can run one.
+    schedule: Option<report::Schedule>,
     collective: Collective,
     bytes: u64,
     nodes: u32,
@@ -63,7 +68,15 @@ impl Plan {
             None => World::nominal(&constants),
         };
         let simulator = Simulator::new(&cluster, nodes, &options, &world)?;
-        Ok(Plan { cluster, simulator, collective, bytes, nodes })
+        let mut schedule = None;
+        if args.runtime.runs_schedules() {
+            let asking = Asking::new(&cluster, nodes, &options, Shown::NOTHING)?;
+            let asking = asking.with_schedules(&Library::new(), &cluster, &constants);
+            let asked = asking.call(collective, bytes, 1);
+            let times = asked.call.synthesised.zip(asking.schedule_micros(&asked, &simulator));
+            schedule = times.map(|(predicted_us, time_us)| report::Schedule { predicted_us, time_us });
+        }
+        Ok(Plan { cluster, simulator, schedule, collective, bytes, nodes })
     }
 
     fn report(&self, args: &SimulateArgs) -> Result<Report> {
@@ -98,6 +111,7 @@ impl Plan {
             nccl: report::Own::new(&decision, &own, &table),
             best: report::Timed::new(&best),
             headroom: own.micros / best.micros,
+            schedule: self.schedule,
             knobs: report::fastest_first(&settings),
             top: args.top,
         })
@@ -122,6 +136,9 @@ impl Plan {
         let all = self.cluster.gpus_per_node;
         if local < all && self.cluster.graphs.part.iter().all(|part| part.ranks_per_node < local) {
             notes.push(format!("{local} of {all} GPUs per node: NCCL's graphs are those of whole nodes"));
+        }
+        if args.runtime.runs_schedules() && self.schedule.is_none() {
+            notes.push("--runtime msccl changes nothing: there is no schedule for this call here".to_owned());
         }
         let no_collnet = communicator.graph(Algorithm::CollnetChain).channels == 0;
         if args.sharp && (self.nodes == 1 || no_collnet) {

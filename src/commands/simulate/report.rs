@@ -44,6 +44,8 @@ pub struct Report {
     pub best: Timed,
     /// How many times as long NCCL's choice takes as the fastest.
     pub headroom: f64,
+    /// The synthesised schedule; none without a runtime, or where there is none for the call.
+    pub schedule: Option<Schedule>,
     /// Every distinct setting, fastest first.
     pub knobs: Vec<Timed>,
     /// How many of them the text lists.
@@ -71,6 +73,15 @@ pub struct Own {
     pub time_us: f64,
     /// What NCCL predicts for every available pair.
     pub table: Vec<Predicted>,
+}
+
+/// A synthesised schedule in the place of NCCL's algorithms.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Schedule {
+    /// What it is predicted to take.
+    pub predicted_us: f32,
+    /// What it takes.
+    pub time_us: f64,
 }
 
 /// One entry of NCCL's cost table.

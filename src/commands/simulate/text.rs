@@ -4,7 +4,7 @@ use std::fmt;
 
 use dynamiccl_spec::{Bytes, Micros};
 
-use super::report::{Own, Report, Timed};
+use super::report::{Own, Report, Schedule, Timed};
 use crate::table::{Column, Table};
 use crate::words::counted;
 
@@ -96,7 +96,8 @@ impl Report {
         writeln!(f, "Summary  NCCL takes {pair} with {channels}: {took}, predicted {predicted} (simulated)")?;
         let best = &self.best;
         if best.is_launch_of(&self.nccl) {
-            return writeln!(f, "         none of {} settings is faster", self.knobs.len());
+            writeln!(f, "         none of {} settings is faster", self.knobs.len())?;
+            return self.scheduled(f);
         }
         let fastest = format!("{} with {}", best.pair, counted(best.nchannels, "channel"));
         writeln!(
@@ -105,6 +106,17 @@ impl Report {
             self.knobs.len(),
             Micros(best.time_us),
             self.headroom
+        )?;
+        self.scheduled(f)
+    }
+
+    fn scheduled(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Some(Schedule { predicted_us, time_us }) = self.schedule else { return Ok(()) };
+        let (took, predicted) = (Micros(time_us), Micros(predicted_us.into()));
+        let times = self.nccl.time_us / time_us;
+        writeln!(
+            f,
+            "         a synthesised schedule takes {took}, predicted {predicted}: {times:.2} times as fast"
         )
     }
 }

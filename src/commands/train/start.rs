@@ -14,6 +14,7 @@ use dynamiccl_agent::run::{Recorder, Run, Settings, settings as kept};
 use dynamiccl_agent::training::{Setup, Snapshot, Training};
 use dynamiccl_env::curriculum::Curriculum;
 use dynamiccl_env::model::ConstantsFile;
+use dynamiccl_synth::library::Library;
 
 use super::{Job, finish, settings};
 use crate::args::TrainArgs;
@@ -101,5 +102,6 @@ fn setup(args: &TrainArgs, settings: &Settings, curriculum: Curriculum) -> Resul
         threads: args.threads.map_or_else(cores, usize::from),
         device: settings.device.parse::<Device>()?,
         constants: Arc::new(ConstantsFile::load(&settings.constants)?),
+        schedules: Some(Arc::new(Library::new())),
     })
 }

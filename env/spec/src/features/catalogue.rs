@@ -407,6 +407,24 @@ pub const FEATURES: &[Feature] = &[
         Kind::Vector { len: PAIRS, low: 0.0, high: 1.0, of: "1 where the pair may be chosen" },
         "links, GPUs and the user decide what can run",
     ),
+    Feature {
+        unknown: "0: no runtime",
+        ..call(
+            Block::Collective,
+            "synthesised_available",
+            unit("1 where a runtime can run a synthesised schedule for the call"),
+            "a schedule runs where there is a runtime for it",
+        )
+    },
+    Feature {
+        unknown: "0: no runtime",
+        ..call(
+            Block::Collective,
+            "synthesised_cost",
+            signed("ln(predicted µs of the schedule / smallest predicted µs) / 2"),
+            "the executor's time follows the links that the schedule was made for",
+        )
+    },
     past("last_path", Origin::RankInvariant, head!(Path), NO_CALL, "what carried the call before"),
     past("last_pair", Origin::RankInvariant, head!(Pair), NO_CALL, "what ran in the call before"),
     past(

@@ -12,6 +12,8 @@ use crate::table::{CostTable, PairMask};
 
 /// ln(time ratio) beyond which a difference no longer counts.
 const RATIO: f64 = 8.0;
+/// The same for a synthesised schedule against NCCL: a choice of two, so that small differences count.
+const SCHEDULE_RATIO: f64 = 2.0;
 const LOG2_RANKS: f64 = 20.0;
 const LOG2_BYTES: f64 = 40.0;
 const LOG2_MICROS: f64 = 32.0;
@@ -33,6 +35,8 @@ pub struct CallContext {
     pub table: CostTable,
     /// The pairs that may be chosen.
     pub pairs: PairMask,
+    /// µs that a synthesised schedule is predicted to take; none where no runtime can run one.
+    pub synthesised: Option<f32>,
 }
 
 /// The call before.
@@ -181,6 +185,10 @@ fn write_call(ranks: u32, call: &CallContext, out: &mut Cursor<'_>) {
     for (index, out) in available[..PAIRS].iter_mut().enumerate() {
         *out = (call.pairs.bits() >> index & 1) as f32;
     }
+    let mut schedule = Cursor::new(&mut available[PAIRS..]);
+    schedule.push(f32::from(call.synthesised.is_some()));
+    let ratio = |micros: f32| (ln(f64::from(micros).max(1e-3)) - log_best) / SCHEDULE_RATIO;
+    schedule.signed(call.synthesised.map_or(0.0, ratio));
 }
 
 fn write_history(past: &PastCall, out: &mut Cursor<'_>) {
@@ -265,7 +273,8 @@ mod tests {
         table.set(Pair::new(Algorithm::Ring, Protocol::LL), 20.0);
         table.set(Pair::new(Algorithm::Tree, Protocol::Simple), 30.0);
         let pairs = table.mask();
-        CallContext { collective: Collective::AllGather, bytes: 1 << 20, pipelined: 1, table, pairs }
+        let (collective, synthesised) = (Collective::AllGather, Some(25.0));
+        CallContext { collective, bytes: 1 << 20, pipelined: 1, table, pairs, synthesised }
     }
 
     fn past() -> PastCall {
@@ -341,10 +350,12 @@ mod tests {
         expect(&["effective_bytes", "log2_bytes"], |_, c, _| c.bytes = 1 << 21);
         expect(&["pipelined_ops"], |_, c, _| c.pipelined = 4);
         expect(&["nccl_cost"], |_, c, _| c.table.set(Pair::new(Algorithm::Tree, Protocol::Simple), 40.0));
-        expect(&["nccl_best", "nccl_cost"], |_, c, _| {
+        expect(&["nccl_best", "nccl_cost", "synthesised_cost"], |_, c, _| {
             c.table.set(Pair::new(Algorithm::Ring, Protocol::LL), 9.0);
         });
         expect(&["nccl_available"], |_, c, _| c.pairs = PairMask::NONE);
+        expect(&["synthesised_cost"], |_, c, _| c.synthesised = Some(30.0));
+        expect(&["synthesised_available", "synthesised_cost"], |_, c, _| c.synthesised = None);
         expect(&["last_path"], |_, _, p| p.choice = Some(Choice([1, 3, 2, 1, 1])));
         expect(&["last_pair"], |_, _, p| p.choice = Some(Choice([0, 4, 2, 1, 1])));
         expect(&["last_channels"], |_, _, p| p.choice = Some(Choice([0, 3, 5, 1, 1])));
@@ -376,6 +387,7 @@ mod tests {
         (call.bytes, call.pipelined) = (u64::MAX, u32::MAX);
         call.table.set(Pair::new(Algorithm::Pat, Protocol::Simple), f32::MAX);
         call.table.set(Pair::new(Algorithm::Pat, Protocol::LL), 0.0);
+        call.synthesised = Some(f32::INFINITY);
         let feedback = Feedback {
             ratio: f64::NAN,
             expected: -1e300,

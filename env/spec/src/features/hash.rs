@@ -64,6 +64,7 @@ fn encoded(probe: u32) -> ([f32; CONTEXT_WIDTH], [f32; HISTORY_WIDTH]) {
         pipelined: 1 + probe,
         table,
         pairs: table.mask(),
+        synthesised: (probe > 4).then_some(probe as f32 * 5.1),
     };
     let feedback = Feedback { ratio: 0.3, expected: -0.2, cusum: 0.7, error: 1.9, congestion: 0.4 };
     let past = PastCall {
@@ -87,6 +88,6 @@ mod tests {
     /// give it a new version, then the new number.
     #[test]
     fn the_encoding_is_the_one_that_policies_were_trained_with() {
-        assert_eq!((VERSION, format!("{:016x}", hash()).as_str()), ("feat-v1", "c7ebbb8b3c6c6351"));
+        assert_eq!((VERSION, format!("{:016x}", hash()).as_str()), ("feat-v2", "8eb4eb767480d273"));
     }
 }

@@ -121,8 +121,12 @@ impl Truth {
         let launches = options.launches.len();
         let mut times = Vec::with_capacity(SEGMENTS * launches);
         for fabric in fabrics {
-            times.extend(options.launches.iter().map(|launch| {
-                let micros = simulator.micros_of(fabric, &Call::of(collective, bytes, &launch.realised));
+            times.extend(options.launches.iter().enumerate().map(|(at, launch)| {
+                let schedule = options.asked.schedule.filter(|_| options.scheduled == Some(at));
+                let micros = match schedule {
+                    Some(schedule) => schedule.micros(simulator, fabric, collective, bytes),
+                    None => simulator.micros_of(fabric, &Call::of(collective, bytes, &launch.realised)),
+                };
                 Timed { micros, log: ln(micros) }
             }));
         }
@@ -132,7 +136,11 @@ impl Truth {
                 |best: usize, at: usize| if times[at].micros < times[best].micros { at } else { best };
             (0..launches).fold(options.own, faster)
         });
-        let modes = options.launches.iter().map(|launch| simulator.modes(bytes, &launch.realised)).collect();
+        let modes = options.launches.iter().enumerate().map(|(at, launch)| {
+            let by_nccl = options.scheduled != Some(at);
+            by_nccl.then(|| simulator.modes(bytes, &launch.realised)).flatten()
+        });
+        let modes = modes.collect();
         Truth { times, launches, fastest, weights, modes }
     }
 

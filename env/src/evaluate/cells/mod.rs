@@ -28,15 +28,18 @@ use super::machines::Machine;
 use super::report::Place;
 use crate::cluster::{ClusterError, CommOptions};
 use crate::memory::Memory;
+use crate::model::ConstantsFile;
+use crate::schedules::Schedules;
 use crate::sim::Simulator;
 use crate::world::World;
 
 /// Episodes in which every cell comes up once.
 pub const EPISODES: usize = Collective::TUNED.len();
 
-/// Judges all entrants on one machine. `worlds` are those of each seed; `step` hears of every world and may
+/// Judges all entrants on one machine, with these schedules where there is a runtime for them. `worlds` are those of each seed; `step` hears of every world and may
 /// end the work.
 pub fn judge<E>(
+    (schedules, constants): (Option<&dyn Schedules>, &ConstantsFile),
     machine: &Machine,
     sizes: &[u64],
     worlds: &[Vec<World>],
@@ -44,7 +47,7 @@ pub fn judge<E>(
     seed_of_tuner: impl Fn(usize) -> u64,
     step: impl Fn() -> Result<(), E>,
 ) -> Result<Result<Gathered, E>, ClusterError> {
-    let ground = Ground::new(machine, sizes)?;
+    let ground = Ground::new(machine, sizes, schedules, constants)?;
     let mut episodes: Vec<Vec<Episode>> = Vec::new();
     for world in worlds.iter().flatten() {
         let simulator = Simulator::new(&machine.cluster, machine.nodes, &CommOptions::default(), world)?;

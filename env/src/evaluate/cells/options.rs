@@ -4,13 +4,15 @@ use std::collections::HashMap;
 
 use dynamiccl_spec::features::Encoder;
 use dynamiccl_spec::ids::PAIRS;
-use dynamiccl_spec::{Choice, Collective, Gated, Head, Mask};
+use dynamiccl_spec::{Choice, Collective, Gated, Head, Mask, Path};
 
 use crate::asking::{Asked, Asking};
 use crate::cluster::{ClusterError, CommOptions};
 use crate::evaluate::machines::Machine;
 use crate::job::Shown;
+use crate::model::ConstantsFile;
 use crate::nccl::Realised;
+use crate::schedules::Schedules;
 use crate::trigger::Ran;
 
 const CHANNELS: usize = Head::Channels.size();
@@ -38,8 +40,10 @@ pub struct Options {
     pub own: usize,
     /// The different launches.
     pub launches: Vec<Launch>,
-    /// The launch of every choice.
+    /// The launch of every choice of NCCL's knobs.
     index: Box<[u16]>,
+    /// That of the synthesised schedule, where it may be chosen.
+    pub scheduled: Option<usize>,
 }
 
 /// Knobs as NCCL runs them.
@@ -53,9 +57,19 @@ pub struct Launch {
 }
 
 impl Ground {
-    /// Lists what can run. Everything that a deployment file would say is told.
-    pub fn new(machine: &Machine, sizes: &[u64]) -> Result<Self, ClusterError> {
+    /// Lists what can run, with these schedules where there is a runtime. Everything that a deployment file would
+    /// say is told.
+    pub fn new(
+        machine: &Machine,
+        sizes: &[u64],
+        schedules: Option<&dyn Schedules>,
+        constants: &ConstantsFile,
+    ) -> Result<Self, ClusterError> {
         let asking = Asking::new(&machine.cluster, machine.nodes, &CommOptions::default(), Shown::ALL)?;
+        let asking = match schedules {
+            Some(schedules) => asking.with_schedules(schedules, &machine.cluster, constants),
+            None => asking,
+        };
         let asked = asking.call(Collective::AllReduce, 1, 1);
         let query = asking.query(&asked);
         let (encoder, ranks, nodes) = (query.encoder.clone(), query.ranks, query.nodes);
@@ -74,13 +88,27 @@ impl Options {
             own: 0,
             launches: Vec::new(),
             index: vec![NONE; PAIRS * CHANNELS * CHUNKS * THREADS].into(),
+            scheduled: None,
         };
         options.fill(asking);
         options.own = asked
             .gated
             .own
             .map_or(0, |pair| options.launch(&Choice([0, pair.index() as u8, 0, 0, 0])).unwrap_or(0));
+        options.schedule();
         options
+    }
+
+    /// Adds the synthesised schedule, as NCCL's own launch that somebody else carries.
+    fn schedule(&mut self) {
+        let Some(offer) = self.asked.schedule else { return };
+        let own = &self.launches[self.own];
+        let mut choice = own.choice;
+        choice.0[Head::Path as usize] = Path::Synthesised as u8;
+        let (ran, predicted) = (Ran::path(Path::Synthesised), Some(offer.predicted));
+        let launch = Launch { realised: own.realised, ran, choice, predicted };
+        self.scheduled = Some(self.launches.len());
+        self.launches.push(launch);
     }
 
     fn fill(&mut self, asking: &Asking) {
@@ -103,7 +131,12 @@ impl Options {
     /// The launch that a choice gives; none where it is not legal.
     pub fn launch(&self, choice: &Choice) -> Option<usize> {
         let at = self.index[position(choice)];
-        (at != NONE && choice.index(Head::Path) == 0).then_some(usize::from(at))
+        let by_nccl = Some(usize::from(at)).filter(|_| at != NONE);
+        match Path::from_id(choice.index(Head::Path)) {
+            Some(Path::Nccl) => by_nccl,
+            Some(Path::Synthesised) => self.scheduled.filter(|_| by_nccl.is_some()),
+            Some(Path::InNetwork) | None => None,
+        }
     }
 }
 

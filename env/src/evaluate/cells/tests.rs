@@ -6,12 +6,11 @@ use super::*;
 use crate::cluster::Cluster;
 use crate::evaluate::calls::Calls;
 use crate::headroom::sizes;
-use crate::model::ConstantsFile;
 
 fn episodes() -> (Ground, Vec<Episode>) {
     let cluster = std::sync::Arc::new(Cluster::load("dgx_a100").unwrap());
     let machine = Machine::new(&cluster, 2).unwrap();
-    let ground = Ground::new(&machine, &sizes()).unwrap();
+    let ground = Ground::new(&machine, &sizes(), None, &ConstantsFile::full()).unwrap();
     let world = World::keep(&ConstantsFile::full(), 5);
     let simulator = Simulator::new(&cluster, 2, &CommOptions::default(), &world).unwrap();
     let episodes = Episode::all(&ground, &simulator, world.weather(&cluster, 2), 5);

@@ -41,7 +41,8 @@ fn nccl_predicts_and_runs_the_same_at_every_tier() {
 #[test]
 fn who_knows_the_tier_follows_it_and_who_does_not_cannot() {
     let constants = ConstantsFile::full();
-    let evaluation = Evaluation { seed: 1, seeds: 1, worlds: 2, threads: 2, constants: &constants };
+    let evaluation =
+        Evaluation { seed: 1, seeds: 1, worlds: 2, threads: 2, constants: &constants, schedules: None };
     let sizes = [1 << 16, 1 << 18];
     let compared = |entrant: Entrant| {
         evaluation.equal_tables(&sizes, &[entrant], || Ok::<_, ClusterError>(())).unwrap().1

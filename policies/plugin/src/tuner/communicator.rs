@@ -163,7 +163,8 @@ impl Communicator {
         // No tuner can set threads.
         gated.mask = gated.mask.only(Head::Threads, 0);
         let &Call { collective, bytes, pipelined, .. } = raw;
-        let known = CallContext { collective, bytes, pipelined, table, pairs: gated.mask.pairs() };
+        let known =
+            CallContext { collective, bytes, pipelined, table, pairs: gated.mask.pairs(), synthesised: None };
         Some((Narrowed { raw: *raw, known }, gated))
     }
 
