@@ -76,7 +76,8 @@ fn actions() -> String {
         "\n## Actions\n\nOne choice per head, in this order; each head is conditioned on the ones \
                     before. Threads are chosen at the first call of a process and kept: later calls \
                     have only the first choice. The path is NCCL's, or in-network aggregation where a gate says \
-                    so; no world offers a synthesised schedule yet.\n\n| head | choices |\n|---|---|\n"
+                    so; a synthesised schedule may be chosen only where a runtime can run one for the call, and \
+                    then NCCL's knobs mean nothing.\n\n| head | choices |\n|---|---|\n"
             .to_owned();
     for &head in Head::ALL {
         let labels: Vec<_> = (0..head.size()).filter_map(|index| head.label(index)).collect();

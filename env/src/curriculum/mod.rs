@@ -22,8 +22,9 @@ pub use mix::Mix;
 pub use stage::{Dynamics, Hidden, Machines, Promotion, Regime, Replay, Stage, StageFile, Workloads};
 
 /// The curricula that come with the program.
-const BUILTIN: [(&str, &str); 5] = [
+const BUILTIN: [(&str, &str); 6] = [
     ("smoke", include_str!("../../../curricula/smoke.toml")),
+    ("paths", include_str!("../../../curricula/paths.toml")),
     ("stage1", include_str!("../../../curricula/stage1.toml")),
     ("stage2", include_str!("../../../curricula/stage2.toml")),
     ("stage3", include_str!("../../../curricula/stage3.toml")),

@@ -2,15 +2,18 @@
 
 use std::sync::Arc;
 
-use dynamiccl_env::cluster::Cluster;
+use dynamiccl_env::cluster::{Cluster, ClusterError};
 use dynamiccl_env::curriculum::Curriculum;
+use dynamiccl_env::evaluate::{Entrant, Evaluation, Figures, Kind, Machine};
 use dynamiccl_env::gym::{Action, Env, Observation};
 use dynamiccl_env::model::ConstantsFile;
 use dynamiccl_env::schedules::{Scheduled, Schedules, Timetable};
 use dynamiccl_env::sim_env::SimEnv;
 use dynamiccl_spec::features::JOB_WIDTH;
 use dynamiccl_spec::features::catalogue::slot;
-use dynamiccl_spec::{Choice, Collective, Head, Path, Protocol, Runtime};
+use dynamiccl_spec::{
+    Choice, Collective, Decision, Head, Knobs, Measure, Path, Protocol, Query, Runtime, Tuner,
+};
 
 use crate::scene::allreduce;
 
@@ -120,4 +123,63 @@ fn a_regime_draws_runtimes_and_the_mask_follows() {
     let half = share(Some("runtime = { stock = 1, msccl = 1 }"));
     let all = share(Some("runtime = [\"msccl\"]"));
     assert!(all > 20 && half > all / 4 && half < all * 3 / 4, "{half} of {all}");
+}
+
+/// Always takes the schedule, whether or not one can run.
+struct Stubborn;
+
+impl Tuner for Stubborn {
+    fn name(&self) -> &str {
+        "stubborn"
+    }
+
+    fn decide(&mut self, query: &Query<'_>, _: &mut Measure<'_>) -> Decision {
+        Decision::chosen(query, Knobs { path: Path::Synthesised, ..query.own() })
+    }
+}
+
+/// The paths of the stubborn, of NCCL and of the oracle, with schedules that take this long.
+fn judged(micros: Option<f64>) -> [Figures; 3] {
+    let constants = ConstantsFile::full();
+    let quick = micros.map(Quick);
+    let schedules = quick.as_ref().map(|quick| quick as &dyn Schedules);
+    let evaluation =
+        Evaluation { seed: 1, seeds: 1, worlds: 1, threads: 1, constants: &constants, schedules };
+    let machines = Machine::list(&["dgx_a100".to_owned()], &[2], &[2]).unwrap();
+    let nccl = Entrant::tuner("own", |_| Box::new(Own)).of_kind(Kind::Nccl);
+    let entrants = [Entrant::tuner("stubborn", |_| Box::new(Stubborn)), nccl, Entrant::oracle()];
+    let report = evaluation.cells::<ClusterError>(&machines, &[1 << 20], &entrants, || Ok(())).unwrap();
+    let figures: Vec<Figures> = report.tuners.into_iter().map(|tuner| tuner.overall.unwrap()).collect();
+    figures.try_into().unwrap()
+}
+
+/// What NCCL would do.
+struct Own;
+
+impl Tuner for Own {
+    fn name(&self) -> &str {
+        "own"
+    }
+
+    fn decide(&mut self, query: &Query<'_>, _: &mut Measure<'_>) -> Decision {
+        Decision::chosen(query, query.own())
+    }
+}
+
+#[test]
+fn an_evaluation_says_who_takes_the_oracles_path_and_who_wants_what_cannot_run() {
+    let [stubborn, own, oracle] = judged(Some(1.0));
+    let of = |figures: &Figures| (figures.paths.cells, figures.paths.agreement);
+    // One collective of five has a schedule, and nothing is faster.
+    assert_eq!([of(&stubborn), of(&own), of(&oracle)], [(1, Some(1.0)), (1, Some(0.0)), (1, Some(1.0))]);
+    assert!(stubborn.paths.unrunnable > 0 && own.paths.unrunnable == 0);
+    assert!(stubborn.speedup > 1.2 && own.speedup == 1.0 && oracle.speedup >= stubborn.speedup);
+
+    let [stubborn, own, oracle] = judged(Some(1e6));
+    assert_eq!([of(&stubborn), of(&own), of(&oracle)], [(1, Some(0.0)), (1, Some(1.0)), (1, Some(1.0))]);
+
+    let [stubborn, own, oracle] = judged(None);
+    assert_eq!([of(&stubborn), of(&own), of(&oracle)], [(0, None); 3]);
+    assert_eq!(stubborn.speedup, 1.0);
+    assert_eq!((own.paths.unrunnable, oracle.paths.unrunnable), (0, 0));
 }

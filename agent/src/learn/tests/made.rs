@@ -223,7 +223,9 @@ fn add_call(made: &mut Rollout, row: usize, rng: &mut ChaCha8Rng) {
             |rng: &mut ChaCha8Rng| if rng.random::<f32>() < 0.1 { f32::NAN } else { uniform(rng, -1.5, 0.7) };
         let gains = (0..gains).map(|_| gain(rng)).collect();
         let tried = if rng.random() { u32::MAX } else { rng.random() };
-        made.truths.push(Truth { row, gains, schedule: f32::NAN, own: [0.2; PAIRS], tried });
+        // Paths 0 and 2: NCCL's and the schedule's.
+        let schedule = if mask[Head::Path as usize] & 0b101 == 0b101 { 0.3 } else { f32::NAN };
+        made.truths.push(Truth { row, gains, schedule, own: [0.2; PAIRS], tried });
     }
 }
 

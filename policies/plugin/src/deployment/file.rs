@@ -6,6 +6,7 @@ use serde::Deserialize;
 
 use super::launch::Launch;
 use super::rule::Rule;
+use super::schedule::Schedule;
 
 /// A deployment file.
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
@@ -17,6 +18,7 @@ pub(super) struct Document {
     pub llm: Llm,
     pub launch: Launch,
     pub communicator: Vec<Rule>,
+    pub schedule: Vec<Schedule>,
 }
 
 /// The machine.
@@ -72,6 +74,9 @@ impl Document {
             return Err(format!("llm.params = {}: must be a number of parameters", self.llm.params));
         }
         self.launch.check().map_err(|why| format!("launch.{why}"))?;
+        self.schedule.iter().enumerate().try_for_each(|(at, schedule)| {
+            schedule.check().map_err(|why| format!("schedule {}: {why}", at + 1))
+        })?;
         self.communicator.iter().enumerate().try_for_each(|(at, rule)| {
             rule.check().map_err(|why| format!("communicator rule {}: {why}", at + 1))
         })

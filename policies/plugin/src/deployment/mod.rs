@@ -6,6 +6,7 @@
 mod file;
 mod launch;
 mod rule;
+mod schedule;
 
 use std::fs::File;
 use std::io::Read;
@@ -16,6 +17,7 @@ use dynamiccl_spec::{JobContext, NetLink, NodeLink, Topology, tiers};
 
 use file::Document;
 pub use launch::Launch;
+pub use schedule::Schedules;
 
 /// No deployment file is longer.
 const MOST: u64 = 1 << 20;
@@ -78,6 +80,12 @@ impl Deployment {
     /// What NCCL shall read once per process.
     pub fn launch(&self) -> &Launch {
         &self.document.launch
+    }
+
+    /// What synthesised schedules would take on a communicator of this size.
+    pub fn schedules(&self, ranks: u32, nodes: u32) -> Schedules {
+        let stated = self.document.schedule.iter();
+        Schedules::new(stated.filter(|schedule| schedule.matches(ranks, nodes)).copied())
     }
 
     /// What is known of a communicator of this size.

@@ -1,4 +1,4 @@
-use dynamiccl_spec::{GpuGeneration, Parallelism, Role, SyncMode, TopologyClass};
+use dynamiccl_spec::{Collective, GpuGeneration, Parallelism, Role, SyncMode, TopologyClass};
 
 use super::*;
 
@@ -95,6 +95,30 @@ fn the_documented_file_can_be_read() {
     let read = Deployment::read(example.as_bytes()).unwrap();
     assert_eq!(read.context(8, 1).scheduler.role, Role::IntraStage);
     assert_eq!(read.context(32, 4).topology.tier_max, Some(2));
+}
+
+#[test]
+fn schedules_are_stated_by_size_and_hold_in_between() {
+    let entry = |ranks: u32, bytes: u64, micros: f32| {
+        format!(
+            "[[schedule]]\ncollective = \"allgather\"\nranks = {ranks}\nnodes = 2\nbytes = {bytes}\nmicros = {micros:?}\n"
+        )
+    };
+    let text = entry(16, 4096, 40.0) + &entry(16, 1024, 10.0) + &entry(8, 1024, 1.0);
+    let schedules = Deployment::read(text.as_bytes()).unwrap().schedules(16, 2);
+    let micros = |bytes| schedules.micros(Collective::AllGather, bytes);
+    assert_eq!([micros(1024), micros(4096)], [Some(10.0), Some(40.0)]);
+    assert!(micros(2048).is_some_and(|us| (us - 20.0).abs() < 1e-3));
+    assert_eq!([micros(1023), micros(4097), schedules.micros(Collective::Reduce, 1024)], [None; 3]);
+    assert_eq!(deployment().schedules(16, 2), Schedules::default());
+    for (from, to, said) in [
+        ("1024", "0", "schedule 2: bytes = 0"),
+        ("10.0", "nan", "schedule 2: micros"),
+        ("allgather", "alltoall", "schedule 1: collective"),
+    ] {
+        let refused = Deployment::read(text.replacen(from, to, 1).as_bytes()).unwrap_err();
+        assert!(refused.starts_with(said), "{refused}");
+    }
 }
 
 #[test]

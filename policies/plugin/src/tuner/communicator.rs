@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 
 use dynamiccl_policies::shared_memo::SharedMemo;
 use dynamiccl_spec::features::{CallContext, Encoder, PastCall};
-use dynamiccl_spec::{Bytes, Decision, Gated, Gates, Head, Knobs, Order, Overrides, Query};
+use dynamiccl_spec::{Bytes, Decision, Gated, Gates, Head, Knobs, Order, Overrides, Path, Query};
 
 use super::answer::Answer;
 use super::call::{Call, KEY};
@@ -12,6 +12,7 @@ use super::chunk::Chunks;
 use super::decider::Decider;
 use super::driven;
 use super::opening::CHUNKS_SINCE;
+use crate::deployment::Schedules;
 use crate::float_mode::in_default_mode;
 use crate::logger::Logger;
 use crate::settings::Mode;
@@ -33,6 +34,7 @@ pub struct Communicator {
     pub(super) gates: Gates,
     pub(super) overrides: Overrides,
     pub(super) decider: Decider,
+    pub(super) schedules: Schedules,
     pub(super) logged: AtomicU32,
     pub(super) warned: AtomicBool,
 }
@@ -131,7 +133,7 @@ impl Communicator {
     /// Decides, in the arithmetic that all ranks share.
     #[cold]
     #[inline(never)]
-    fn work_out(&self, call: &Call) -> Answer {
+    pub(super) fn work_out(&self, call: &Call) -> Answer {
         in_default_mode(|| {
             let Some((call, gated)) = self.narrow(call) else { return Answer::OWN };
             let past = PastCall::default();
@@ -168,6 +170,20 @@ impl Communicator {
         Some((Narrowed { raw: *raw, known }, gated))
     }
 
+    /// What the policy would take if a runtime could run synthesised schedules: what one is predicted to take,
+    /// where it would. Advice alone: NCCL runs none, and no answer depends on it.
+    pub(super) fn advised(&self, query: &Query<'_>) -> Option<f32> {
+        let &CallContext { collective, bytes, pipelined, .. } = query.call;
+        let gated = query.gated.with_schedule();
+        if !self.decider.is_pure() || pipelined > 1 || !gated.has_schedule() {
+            return None;
+        }
+        let micros = self.schedules.micros(collective, bytes)?;
+        let call = CallContext { synthesised: Some(micros), ..*query.call };
+        let decision = self.decider.decide(&Query { call: &call, gated: &gated, ..*query });
+        (decision.knobs.path == Path::Synthesised).then_some(micros)
+    }
+
     /// Says what was decided, for the first decisions of a communicator.
     fn log(&self, query: &Query<'_>, decision: &Decision, answer: Answer) {
         let number = self.logged.load(Relaxed);
@@ -182,9 +198,12 @@ impl Communicator {
             (Mode::Act | Mode::Driven, Some(_)) => answer.to_string(),
             (_, Some(_)) => format!("would be {answer}"),
         };
+        let advice = self.advised(query).map_or(String::new(), |micros| {
+            format!("; advice: a synthesised schedule would take {micros:.1} us, which stock NCCL cannot run")
+        });
         let last = if number + 1 == LOGGED { "; later decisions are not logged" } else { "" };
         self.logger.tuning(&format!(
-            "{} {} x{}: NCCL would take {own}; {done} ({}){last}",
+            "{} {} x{}: NCCL would take {own}; {done} ({}){advice}{last}",
             call.collective,
             Bytes(call.bytes),
             call.pipelined,

@@ -114,6 +114,7 @@ impl Opening {
             gates: Gates::new(&context.topology, settings.deterministic, settings.overrides.clone()),
             overrides: settings.overrides,
             decider,
+            schedules: deployment.schedules(self.ranks, self.nodes),
             logged: Default::default(),
             warned: Default::default(),
         }))

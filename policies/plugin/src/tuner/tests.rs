@@ -5,14 +5,16 @@ use std::time::Duration;
 use dynamiccl_policies::policy::PolicyTuner;
 use dynamiccl_policies::probe;
 use dynamiccl_policies::random::Random;
+use dynamiccl_spec::features::PastCall;
 use dynamiccl_spec::math::exp2;
-use dynamiccl_spec::{Algorithm, Collective, CostTable, Pair, Protocol};
+use dynamiccl_spec::{Algorithm, Collective, CostTable, Pair, Protocol, Query};
 
 use super::answer::Answer;
 use super::call::{Call, RawTable};
 use super::communicator::Communicator;
 use super::decider::Decider;
 use super::opening::{Opened, Opening};
+use crate::deployment::Deployment;
 use crate::logger::Logger;
 
 /// A communicator of 16 ranks on 2 nodes that decides by a wild policy, or as the variables say.
@@ -48,6 +50,38 @@ fn calls(seed: u64, count: usize) -> Vec<Call> {
 
 fn acted(answers: &[Answer]) -> usize {
     answers.iter().filter(|answer| answer.entry().is_some()).count()
+}
+
+#[test]
+fn advice_on_schedules_changes_no_answer() {
+    let (mut plain, mut advised) = (communicator(&[]), communicator(&[]));
+    let entry = |bytes: u64, micros: f32| {
+        format!(
+            "[[schedule]]\ncollective = \"allreduce\"\nranks = 16\nnodes = 2\nbytes = {bytes}\nmicros = {micros:?}\n"
+        )
+    };
+    let stated = entry(1, 5.0) + &entry(1 << 40, 1e6);
+    advised.schedules = Deployment::read(stated.as_bytes()).unwrap().schedules(16, 2);
+    let (mut said, mut policy) = (0, 0);
+    // Not every wild policy takes a schedule.
+    for (seed, call) in (1..9).flat_map(|seed| calls(seed, 300).into_iter().map(move |call| (seed, call))) {
+        if policy != seed {
+            let made = std::sync::Arc::new(probe::policy(seed));
+            (plain.decider, advised.decider) =
+                (Decider::new(Some(std::sync::Arc::clone(&made))), Decider::new(Some(made)));
+            policy = seed;
+        }
+        assert_eq!(advised.work_out(&call), plain.work_out(&call));
+        let Some((narrowed, gated)) = advised.narrow(&call) else { continue };
+        let (past, encoder, known) = (PastCall::default(), &advised.encoder, &narrowed.known);
+        let query =
+            Query { communicator: 0, ranks: 16, nodes: 2, encoder, call: known, gated: &gated, past: &past };
+        assert_eq!(plain.advised(&query), None);
+        let advice = advised.advised(&query);
+        assert!(advice.is_none() || (call.collective == Collective::AllReduce && call.pipelined == 1));
+        said += usize::from(advice.is_some());
+    }
+    assert!(said > 10, "{said}");
 }
 
 #[test]

@@ -41,7 +41,11 @@ fn tiny() -> Frozen {
 
 impl File {
     fn new() -> Self {
-        let bytes = tiny().to_bytes();
+        File::of(&tiny())
+    }
+
+    fn of(frozen: &Frozen) -> Self {
+        let bytes = frozen.to_bytes();
         let length = usize::try_from(u64::from_le_bytes(bytes[..8].try_into().unwrap())).unwrap();
         let header = str::from_utf8(&bytes[8..8 + length]).unwrap().trim_end().to_owned();
         File { header, data: bytes[8 + length..].to_vec() }
@@ -181,7 +185,7 @@ fn other_files_and_later_formats_are_told_apart() {
 
 #[test]
 fn a_changed_file_is_found_before_anything_in_it_is_believed() {
-    let error = Frozen::read(&File::new().with("feat-v1", "feat-v2").bytes()).unwrap_err();
+    let error = Frozen::read(&File::new().with("feat-v2", "feat-v3").bytes()).unwrap_err();
     assert!(matches!(error, FrozenError::Altered { .. }) && !error.is_foreign(), "{error}");
     let file = File::new().with("\"content\"", "\"contend\"");
     assert_eq!(Frozen::read(&file.bytes()), Err(FrozenError::MissingKey { key: "content" }));
