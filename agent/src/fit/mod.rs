@@ -37,6 +37,8 @@ pub struct Setup {
     pub margin: f32,
     /// What it is fitted to.
     pub sweeps: Vec<Arc<Swept>>,
+    /// Doubts of every measured time that a gain must exceed; 0 takes a sweep at its word.
+    pub doubts: f64,
     /// Where the simulated jobs come from.
     pub stage: Arc<Stage>,
     /// Share of the environments that have them, 0 to 1.
@@ -73,6 +75,8 @@ pub enum FitError {
 #[derive(Debug)]
 pub struct Fit {
     setup: Setup,
+    /// What it learns from: the sweeps as somebody cautious sees them, and sizes between theirs.
+    lessons: Vec<Arc<Swept>>,
     trainer: Trainer<SimEnv>,
     updates: u64,
     before: Judged,
@@ -91,15 +95,16 @@ impl Fit {
             resource: shape.resource,
             ..setup.config.network
         };
-        let privileged = Seats::new(&setup).make().spaces().privileged_width();
+        let lessons = lessons(&setup)?;
+        let privileged = Seats::new(&setup, &lessons).make().spaces().privileged_width();
         let layout = Layout::new(&setup.config.network, privileged);
         let learner = Learner::new(Arc::new(layout), Device::default())?;
         let makings = Makings { config: setup.config.clone(), learner, threads: setup.threads };
-        let seats = Seats::new(&setup);
+        let seats = Seats::new(&setup, &lessons);
         let trainer = Trainer::go_on(makings, &setup.policy, setup.seed, || seats.make())?;
-        let before = Judged::new(&setup, setup.policy.clone(), 0)?;
+        let before = Judged::new(&setup, &lessons, setup.policy.clone(), 0)?;
         let (best, done) = (before.clone(), before.is_enough(setup.enough));
-        Ok(Fit { setup, trainer, updates: 0, before, best, done })
+        Ok(Fit { setup, lessons, trainer, updates: 0, before, best, done })
     }
 
     /// Steps so far.
@@ -147,13 +152,18 @@ impl Fit {
 
     /// Judges the policy as it is now; the last one before the end is not to be missed.
     pub fn judge(&mut self) -> Result<(), FitError> {
-        let judged = Judged::new(&self.setup, self.weights(), self.steps())?;
+        let judged = Judged::new(&self.setup, &self.lessons, self.weights(), self.steps())?;
         if judged.score() > self.best.score() {
             self.best = judged;
         }
         self.done = self.best.is_enough(self.setup.enough);
         Ok(())
     }
+}
+
+fn lessons(setup: &Setup) -> Result<Vec<Arc<Swept>>, SweptError> {
+    let lesson = |swept: &Arc<Swept>| Ok(Arc::new(swept.with_between()?.cautious(setup.doubts)));
+    setup.sweeps.iter().map(lesson).collect()
 }
 
 /// How a policy is fitted where nobody says otherwise: small steps often, for there is little to see.

@@ -21,9 +21,9 @@ pub(super) struct Seats {
 }
 
 impl Seats {
-    pub fn new(setup: &Setup) -> Self {
+    pub fn new(setup: &Setup, lessons: &[Arc<Swept>]) -> Self {
         Seats {
-            sweeps: setup.sweeps.clone(),
+            sweeps: lessons.to_vec(),
             stage: Arc::clone(&setup.stage),
             simulated: setup.simulated,
             constants: Arc::clone(&setup.constants),

@@ -16,10 +16,10 @@ use std::sync::Arc;
 
 use dynamiccl_spec::{Collective, Mask, Role};
 
-use crate::cluster::{Cluster, CommOptions};
+use crate::cluster::{Cluster, ClusterError, CommOptions};
 use crate::job::{Job, Setting, Shown, Source};
 use crate::measure::sweep::{self, Sweep, SweepRow};
-use crate::nccl::{Realised, Version};
+use crate::nccl::{Communicator, Realised, Version};
 use crate::workload::{Placement, Planned};
 use cell::Cell;
 pub use error::SweptError;
@@ -28,6 +28,17 @@ pub use machine::shared_gpu;
 
 /// The release of NCCL that sweeps are read as: theirs says which one ran, the files do not.
 pub const VERSION: Version = Version::V2_28;
+
+fn communicator(cluster: &Cluster, place: Placement) -> Result<Communicator, ClusterError> {
+    let ranks_per_node = Some(place.ranks_per_node);
+    let options = CommOptions { ranks_per_node, version: VERSION, ..CommOptions::default() };
+    cluster.communicator(place.nodes, &options)
+}
+
+/// The size half way between two, as ratios go, in whole floats.
+fn half_way(smaller: u64, larger: u64) -> u64 {
+    (smaller as f64 * larger as f64).sqrt() as u64 / 4 * 4
+}
 
 /// A recorded sweep.
 #[derive(Debug, Clone)]
@@ -53,9 +64,7 @@ impl Swept {
     pub fn new(sweep: &Sweep, cluster: Option<&Cluster>) -> Result<Self, SweptError> {
         let name = sweep.file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         let (cluster, place) = machine::of(sweep, cluster)?;
-        let ranks_per_node = Some(place.ranks_per_node);
-        let options = CommOptions { ranks_per_node, version: VERSION, ..CommOptions::default() };
-        let communicator = cluster.communicator(place.nodes, &options)?;
+        let communicator = communicator(&cluster, place)?;
         let mut rows: BTreeMap<(Collective, u64), Vec<SweepRow>> = BTreeMap::new();
         for row in &sweep.rows {
             rows.entry((row.collective, row.bytes)).or_default().push(*row);
@@ -70,6 +79,28 @@ impl Swept {
         }
         let cluster = Arc::new(Cluster { name: name.clone(), ..cluster });
         Ok(Swept { name, cluster, place, cells })
+    }
+
+    /// The same sweep as somebody sees it who changes NCCL's choice only for what is surely faster: every launch off by so
+    /// many of its doubts, against change.
+    pub fn cautious(&self, doubts: f64) -> Self {
+        let seen = self.cells.iter().map(|(call, cell)| (*call, cell.cautious(doubts)));
+        Swept { cells: seen.collect(), ..self.clone() }
+    }
+
+    /// The same sweep with calls of sizes between those that were measured, whose times lie half way.
+    pub fn with_between(&self) -> Result<Self, SweptError> {
+        let communicator = communicator(&self.cluster, self.place)?;
+        let mut cells = self.cells.clone();
+        // A map goes from size to size of one collective, then to the next one.
+        for ((smaller, a), (larger, b)) in self.cells.iter().zip(self.cells.iter().skip(1)) {
+            let call = (smaller.0, half_way(smaller.1, larger.1));
+            if smaller.0 != larger.0 || call.1 <= smaller.1 {
+                continue;
+            }
+            cells.extend(Cell::between(&communicator, call, [a, b]).map(|cell| (call, cell)));
+        }
+        Ok(Swept { cells, ..self.clone() })
     }
 
     /// Ranks.

@@ -55,6 +55,7 @@ fn setup(args: &LiveTrainArgs, source: &Frozen, seed: u64) -> Result<Setup> {
         policy: source.weights.clone(),
         margin: source.about.margin,
         sweeps: sweeps("--sweep", &args.sweep, args)?,
+        doubts: args.doubt,
         stage: Arc::clone(curriculum.stages.last().context("a curriculum without a stage")?),
         simulated: args.simulated,
         config,

@@ -55,10 +55,10 @@ fn word(name: &str) -> String {
 fn command(args: &LiveTrainArgs, seed: u64) -> String {
     let name = |path: &Path| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let sweeps: Vec<String> = args.sweep.iter().map(|path| name(path)).collect();
-    let LiveTrainArgs { steps, enough, simulated, curriculum, .. } = args;
+    let LiveTrainArgs { steps, enough, doubt, simulated, curriculum, .. } = args;
     let mut words = format!(
-        "dynamiccl live train --policy {} --sweep {} --seed {seed} --steps {steps} --enough {enough} --simulated \
-         {simulated} --curriculum {curriculum}",
+        "dynamiccl live train --policy {} --sweep {} --seed {seed} --steps {steps} --enough {enough} --doubt {doubt} \
+         --simulated {simulated} --curriculum {curriculum}",
         name(args.policy.as_ref()),
         sweeps.join(","),
     );
