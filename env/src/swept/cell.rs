@@ -23,9 +23,10 @@ pub struct Cell {
 }
 
 /// What tells launches apart where NCCL's own chunks and threads are left: pair and channels.
-type Launch = (usize, u32);
+pub type Launch = (usize, u32);
 
-fn launch(realised: &Realised) -> Launch {
+/// What NCCL launches.
+pub fn launch(realised: &Realised) -> Launch {
     (realised.pair.index(), realised.channels)
 }
 
@@ -86,14 +87,23 @@ impl Cell {
         (collective, bytes): (Collective, u64),
         [smaller, larger]: [&Cell; 2],
     ) -> Option<Self> {
-        let table = communicator.cost_table(collective, bytes, 1);
-        let call = Call { communicator, collective, bytes, table };
-        let own = call.realise(&Knobs::OWN)?;
         let both = smaller.launches.iter().filter_map(|(launch, times)| {
             let (_, other) = larger.launches.iter().find(|(known, _)| known == launch)?;
             Some((*launch, times.between(other)))
         });
-        let launches: Vec<_> = both.collect();
+        let table = communicator.cost_table(collective, bytes, 1);
+        Cell::of_launches(communicator, (collective, bytes), table, both.collect())
+    }
+
+    /// A call of which some launches are known; none where NCCL's own choice or everything else is not among them.
+    pub fn of_launches(
+        communicator: &Communicator,
+        (collective, bytes): (Collective, u64),
+        table: CostTable,
+        launches: Vec<(Launch, Times)>,
+    ) -> Option<Self> {
+        let call = Call { communicator, collective, bytes, table };
+        let own = call.realise(&Knobs::OWN)?;
         let known = launches.len() > 1 && launches.iter().any(|(launch, _)| *launch == own);
         known.then(|| Cell { own, launches, pairs: PairMask::NONE, channels: 0 }.with_choices(&call))
     }

@@ -11,6 +11,7 @@ use serde::Serialize;
 use super::{Swept, SweptError};
 use crate::asking::{Asked, Asking};
 use crate::job::Shown;
+use crate::known::KnownTimes;
 use crate::sim::knobs_in;
 
 /// What a tuner makes of a sweep.

@@ -14,14 +14,17 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use dynamiccl_spec::{Collective, Mask, Role};
+use dynamiccl_spec::{Collective, CostTable, Mask, Role};
 
 use crate::cluster::{Cluster, ClusterError, CommOptions};
 use crate::job::{Job, Setting, Shown, Source};
+use crate::known::KnownTimes;
 use crate::measure::sweep::{self, Sweep, SweepRow};
 use crate::nccl::{Communicator, Realised, Version};
 use crate::workload::{Placement, Planned};
 use cell::Cell;
+pub(crate) use cell::{Launch, launch};
+pub(crate) use times::Times;
 pub use error::SweptError;
 pub use judge::{CellJudgement, Judgement, judge};
 pub use machine::shared_gpu;
@@ -29,7 +32,8 @@ pub use machine::shared_gpu;
 /// The release of NCCL that sweeps are read as: theirs says which one ran, the files do not.
 pub const VERSION: Version = Version::V2_28;
 
-fn communicator(cluster: &Cluster, place: Placement) -> Result<Communicator, ClusterError> {
+/// The communicator of ranks that lie like this.
+pub(crate) fn communicator(cluster: &Cluster, place: Placement) -> Result<Communicator, ClusterError> {
     let ranks_per_node = Some(place.ranks_per_node);
     let options = CommOptions { ranks_per_node, version: VERSION, ..CommOptions::default() };
     cluster.communicator(place.nodes, &options)
@@ -79,6 +83,21 @@ impl Swept {
         }
         let cluster = Arc::new(Cluster { name: name.clone(), ..cluster });
         Ok(Swept { name, cluster, place, cells })
+    }
+
+    /// What is known of launches, as a sweep: calls with NCCL's own table and the times of some launches.
+    pub(crate) fn of_launches(
+        name: &str,
+        (cluster, place): (&Arc<Cluster>, Placement),
+        known: Vec<((Collective, u64), CostTable, Vec<(Launch, Times)>)>,
+    ) -> Result<Self, SweptError> {
+        let communicator = communicator(cluster, place)?;
+        let cell = |(call, table, launches)| Some((call, Cell::of_launches(&communicator, call, table, launches)?));
+        let cells: BTreeMap<_, _> = known.into_iter().filter_map(cell).collect();
+        if cells.is_empty() {
+            return Err(SweptError::Nothing { file: name.into() });
+        }
+        Ok(Swept { name: name.to_owned(), cluster: Arc::clone(cluster), place, cells })
     }
 
     /// The same sweep as somebody sees it who changes NCCL's choice only for what is surely faster: every launch off by so
@@ -138,26 +157,20 @@ impl Swept {
             |&(collective, bytes): &(Collective, u64)| Planned::alone(collective, bytes, Role::Unknown);
         self.cells.keys().map(call).collect()
     }
+}
 
-    /// What is left of a mask where only what was measured may be chosen.
-    pub(crate) fn narrow(&self, collective: Collective, bytes: u64, mask: Mask) -> Mask {
+impl KnownTimes for Swept {
+    fn narrow(&self, collective: Collective, bytes: u64, mask: Mask) -> Mask {
         self.cells.get(&(collective, bytes)).map_or(Mask::FIRST, |cell| cell.narrow(mask))
     }
 
-    /// The µs of a launch: what the mean of the logarithms of its times says, so that a launch that is slow now and then
-    /// is slower than one that never is. None where it was not measured.
-    pub(crate) fn micros(&self, collective: Collective, bytes: u64, realised: &Realised) -> Option<f64> {
-        self.cells.get(&(collective, bytes))?.times(realised).map(times::Times::micros)
+    /// What the mean of the logarithms of its times says, so that a launch that is slow now and then is slower than one
+    /// that never is.
+    fn micros(&self, collective: Collective, bytes: u64, realised: &Realised) -> Option<f64> {
+        self.cells.get(&(collective, bytes))?.times(realised).map(Times::micros)
     }
 
-    /// The µs that one call of a launch took, drawn by a number from 0 to 1; none where it was not measured.
-    pub(crate) fn draw(
-        &self,
-        collective: Collective,
-        bytes: u64,
-        realised: &Realised,
-        at: f64,
-    ) -> Option<f64> {
+    fn draw(&self, collective: Collective, bytes: u64, realised: &Realised, at: f64) -> Option<f64> {
         self.cells.get(&(collective, bytes))?.times(realised).map(|times| times.draw(at))
     }
 }

@@ -18,6 +18,21 @@ impl Times {
         self.lines.sort_by(|a, b| a[1].total_cmp(&b[1]));
     }
 
+    /// Takes in rounds that were timed in a row as one line; there must be one.
+    pub fn add_rounds(&mut self, rounds: &[f64]) {
+        let mut rounds: Vec<f64> = rounds.iter().copied().map(ln).collect();
+        rounds.sort_by(f64::total_cmp);
+        let last = rounds.len() - 1;
+        let middle = (rounds[last / 2] + rounds[rounds.len() / 2]) / 2.0;
+        self.lines.push([rounds[0], middle, rounds[last]]);
+        self.lines.sort_by(|a, b| a[1].total_cmp(&b[1]));
+    }
+
+    /// How many lines there are.
+    pub fn lines(&self) -> usize {
+        self.lines.len()
+    }
+
     /// The µs whose logarithm is the mean of what [`Times::draw`] gives.
     pub fn micros(&self) -> f64 {
         let sum: f64 = self.lines.iter().map(|[least, middle, most]| least + 2.0 * middle + most).sum();
