@@ -3,16 +3,14 @@
 use std::sync::Arc;
 
 use dynamiccl_env::job::Shown;
-use dynamiccl_env::swept::{Judgement, Swept, SweptError, judge};
+use dynamiccl_env::swept::{Judgement, LEAST, Swept, SweptError, judge};
 use dynamiccl_policies::guard::Guard;
 use dynamiccl_policies::network::Weights;
 use dynamiccl_policies::policy::{Policy, PolicyTuner};
 use dynamiccl_spec::math::ln;
 
+use super::ground::Lessons;
 use super::{FitError, Setup};
-
-/// The speed-up that no cell is to be below.
-const LEAST: f64 = 0.97;
 
 /// A policy and what it makes of the sweeps.
 #[derive(Debug, Clone)]
@@ -32,12 +30,12 @@ pub struct Judged {
 impl Judged {
     pub(super) fn new(
         setup: &Setup,
-        lessons: &[Arc<Swept>],
+        lessons: &Lessons,
         weights: Weights,
         steps: u64,
     ) -> Result<Self, FitError> {
-        let [untold, told] = both(&weights, &setup.sweeps, setup.margin)?;
-        let sure = both(&weights, lessons, setup.margin)?.concat();
+        let [untold, told] = both(&weights, &lessons.plain, setup.margin)?;
+        let sure = both(&weights, &lessons.sure, setup.margin)?.concat();
         Ok(Judged { weights, steps, untold, told, sure })
     }
 
@@ -51,7 +49,7 @@ impl Judged {
     /// The smallest share of what there surely is to win on a sweep that was won.
     pub fn headroom(&self) -> f64 {
         let shares = self.sure.iter().map(|judged| judged.headroom.unwrap_or(1.0));
-        shares.fold(f64::INFINITY, f64::min)
+        shares.fold(1.0, f64::min)
     }
 
     /// The smallest speed-up of a cell.
@@ -63,7 +61,7 @@ impl Judged {
     /// what it may.
     pub(super) fn score(&self) -> f64 {
         let won: f64 = self.sure.iter().map(|judged| ln(judged.speedup)).sum();
-        won / self.sure.len().max(1) as f64 + ln(self.worst_cell() / LEAST).min(0.0)
+        won / self.sure.len().max(1) as f64 + ln(self.worst_cell().min(1.0) / LEAST).min(0.0)
     }
 
     /// Whether this share was won on every sweep, and no cell loses more than it may.

@@ -101,12 +101,17 @@ impl Lived {
         if cells.is_empty() {
             return Err(LivedError::Nothing);
         }
-        let name = format!("live {}", place.nodes * place.ranks_per_node);
+        let name = format!("live_{}ranks", place.nodes * place.ranks_per_node);
         Ok(Lived { name, cluster: Arc::new(cluster), place, limits, cells, known: Mutex::new(known) })
     }
 
     fn known(&self) -> MutexGuard<'_, Known> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Ranks.
+    pub fn ranks(&self) -> u32 {
+        self.place.nodes * self.place.ranks_per_node
     }
 
     /// Decisions that were timed so far.
@@ -172,7 +177,13 @@ impl Lived {
     }
 
     /// Whether a pair is not to be offered: NCCL predicts it to be far slower, or all of it was seen to be.
-    fn is_out(&self, known: &Known, call: &Call, cell: &Cell, (pair, launches): &(Pair, Vec<Launch>)) -> bool {
+    fn is_out(
+        &self,
+        known: &Known,
+        call: &Call,
+        cell: &Cell,
+        (pair, launches): &(Pair, Vec<Launch>),
+    ) -> bool {
         let slowdown = self.limits.slowdown;
         let own = Pair::from_index(cell.own.0).and_then(|own| cell.table.get(own));
         let predicted = cell.table.get(*pair).zip(own);

@@ -44,7 +44,15 @@ impl Caller for Made {
         if self.breaks && log.len() > 20 {
             return Err("rank 1 died".to_owned());
         }
-        let micros = |pair| if pair == FAST { 0.5 * OWN } else if pair == SLOW { 5.0 * OWN } else { OWN };
+        let micros = |pair| {
+            if pair == FAST {
+                0.5 * OWN
+            } else if pair == SLOW {
+                5.0 * OWN
+            } else {
+                OWN
+            }
+        };
         let other = other.map(|(pair, _)| vec![micros(pair); 2]).unwrap_or_default();
         Ok(Some(InTurn { own: vec![OWN; 2], other }))
     }

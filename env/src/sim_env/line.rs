@@ -9,10 +9,10 @@ use dynamiccl_spec::{
 
 use crate::cluster::{Cluster, ClusterError, CommOptions};
 use crate::job::Job;
+use crate::known::KnownTimes;
 use crate::model::{Call, Fabric, Surroundings};
 use crate::nccl::Realised;
 use crate::sim::{Setting, Simulator};
-use crate::known::KnownTimes;
 use crate::trigger::Ran;
 use crate::workload::{Group, Placement, Planned};
 use crate::world::{Conditions, Luck, World};

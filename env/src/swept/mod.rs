@@ -24,10 +24,10 @@ use crate::nccl::{Communicator, Realised, Version};
 use crate::workload::{Placement, Planned};
 use cell::Cell;
 pub(crate) use cell::{Launch, launch};
-pub(crate) use times::Times;
 pub use error::SweptError;
-pub use judge::{CellJudgement, Judgement, judge};
-pub use machine::shared_gpu;
+pub use judge::{CellJudgement, Judgement, LEAST, judge};
+pub use machine::{machine, shared_gpu};
+pub(crate) use times::Times;
 
 /// The release of NCCL that sweeps are read as: theirs says which one ran, the files do not.
 pub const VERSION: Version = Version::V2_28;
@@ -92,7 +92,8 @@ impl Swept {
         known: Vec<((Collective, u64), CostTable, Vec<(Launch, Times)>)>,
     ) -> Result<Self, SweptError> {
         let communicator = communicator(cluster, place)?;
-        let cell = |(call, table, launches)| Some((call, Cell::of_launches(&communicator, call, table, launches)?));
+        let cell =
+            |(call, table, launches)| Some((call, Cell::of_launches(&communicator, call, table, launches)?));
         let cells: BTreeMap<_, _> = known.into_iter().filter_map(cell).collect();
         if cells.is_empty() {
             return Err(SweptError::Nothing { file: name.into() });
@@ -149,6 +150,11 @@ impl Swept {
             feedback_every: Some(1),
             world: 0,
         }
+    }
+
+    /// How far ln of the time of a launch may be off by luck; none where it was not measured.
+    pub(crate) fn doubt(&self, collective: Collective, bytes: u64, realised: &Realised) -> Option<f64> {
+        self.cells.get(&(collective, bytes))?.times(realised).map(Times::doubt)
     }
 
     /// One call of every cell.
