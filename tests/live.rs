@@ -616,8 +616,9 @@ fn ranks_that_die_end_a_training_by_name() {
 #[test]
 fn real_ranks_keep_the_contract_of_environments() {
     let words = |more: &str| {
-        let library = library().display();
-        format!("check-env live --ranks 2 --share-gpu --sizes 1K,64K --library {library} --steps 500 {more}")
+        let library = library();
+        let words = "check-env live --ranks 2 --share-gpu --sizes 1K,64K --steps 500";
+        format!("{words} --library {} {more}", library.display())
     };
     let run = Run::new(&[]);
     let document = run.dir.run_with(&words("--json"), &run.variables()).json();

@@ -20,7 +20,7 @@ pub struct RanksCaller {
     live: Live,
     clock: Clock,
     /// What was warmed up, and its results compared.
-    warm: BTreeSet<(Cell, Option<(usize, Option<u32>)>)>,
+    warm: BTreeSet<(Cell, Option<Asked>)>,
 }
 
 impl RanksCaller {
@@ -55,6 +55,8 @@ impl RanksCaller {
 }
 
 type Setting = (Pair, ChannelChoice);
+/// The same as something that has an order.
+type Asked = (usize, Option<u32>);
 
 impl Caller for RanksCaller {
     fn look(&mut self, collective: Collective, bytes: u64) -> Result<CostTable, String> {

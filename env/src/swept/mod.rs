@@ -39,6 +39,9 @@ pub(crate) fn communicator(cluster: &Cluster, place: Placement) -> Result<Commun
     cluster.communicator(place.nodes, &options)
 }
 
+/// A call, NCCL's table for it, and the launches that were timed.
+pub(crate) type KnownCall = ((Collective, u64), CostTable, Vec<(Launch, Times)>);
+
 /// The size half way between two, as ratios go, in whole floats.
 fn half_way(smaller: u64, larger: u64) -> u64 {
     (smaller as f64 * larger as f64).sqrt() as u64 / 4 * 4
@@ -89,7 +92,7 @@ impl Swept {
     pub(crate) fn of_launches(
         name: &str,
         (cluster, place): (&Arc<Cluster>, Placement),
-        known: Vec<((Collective, u64), CostTable, Vec<(Launch, Times)>)>,
+        known: Vec<KnownCall>,
     ) -> Result<Self, SweptError> {
         let communicator = communicator(cluster, place)?;
         let cell =
