@@ -93,7 +93,9 @@ configuration() { # configuration NAME RANKS LARGEST CLOCKS WORDS...
     local ours=(--ranks "$ranks" --share-gpu --sizes "1K..$largest" "${words[@]}" "$@")
     for clock in $clocks; do
         step "sweep-$name-$clock" 60 "$program" live sweep "${ours[@]}" --clock "$clock" --budget "$budget" \
-            --out "$out/$name-$clock.csv" --json && fit "$name-$clock"
+            --out "$out/$name-$clock.csv" --json
+        # A sweep that was cut short has whole cells.
+        if [[ -s "$out/$name-$clock.csv" ]]; then fit "$name-$clock"; fi
     done
     for clock in $clocks; do
         step "eval-zero-$name-$clock" 30 "$program" live eval "${ours[@]}" --clock "$clock" --policy "$policy" --json
@@ -149,10 +151,11 @@ guard() {
         failed=1
         return
     fi
+    rm -f "$out"/guard.csv*
     "$program" live sweep --ranks 2 --share-gpu --out "$out/guard.csv" "${words[@]}" >"$out/guard.out" 2>"$out/guard.err" &
     pid=$!
     for tries in $(seq 100); do
-        [[ $(wc -l <"$out/guard.csv" 2>/dev/null || echo 0) -gt 1 ]] && break
+        [[ $(cat "$out/guard.csv" 2>/dev/null | wc -l) -gt 1 ]] && break
         sleep 0.2
     done
     kill -KILL "$pid"

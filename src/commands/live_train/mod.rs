@@ -66,6 +66,12 @@ fn plan(args: &LiveTrainArgs, source: &Frozen, seed: u64) -> Result<Setup> {
     let usual = if args.sweep.is_empty() { fit::usual_live() } else { fit::usual() };
     let config = settings::with(usual, &args.set)?;
     config.check()?;
+    let update = config.rollout.environments * config.rollout.steps;
+    ensure!(
+        !args.sweep.is_empty() || args.calls >= update as u64,
+        "--calls {}: one update takes up to {update}; give as many, or --set rollout.environments less",
+        args.calls
+    );
     let curriculum = Curriculum::load(&args.curriculum)?;
     let cores = || thread::available_parallelism().map_or(1, |cores| cores.get());
     Ok(Setup {
