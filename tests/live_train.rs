@@ -110,7 +110,7 @@ fn what_cannot_be_fitted_is_an_error() {
         ("--sweep odd.csv --cluster dgx_h100", "no call has both"),
         ("--sweep odd.csv --cluster dgx_h10", "did you mean"),
         ("--sweep odd.csv --cluster tcp10g_1gpu --policy none.safetensors", "none.safetensors"),
-        ("--sweep odd.csv --doubt -1", "a doubt is a number from 0 to 10"),
+        ("--sweep odd.csv --doubt 11", "a doubt is a number from 0 to 10"),
         ("--sweep odd.csv --ranks 2", "cannot be used with"),
         ("", "--ranks"),
         ("--ranks 2 --calls 10", "--calls 10: one update takes up to 256"),
