@@ -48,6 +48,7 @@ fn a_recording_makes_another_policy_of_it() {
     assert!(document["history"]["calls"].as_u64() > Some(0), "{document}");
     let read = Frozen::open(&dir.path("b.safetensors")).unwrap();
     assert_eq!(read.about.training.parent, Some(frozen.hash()));
+    assert!(read.about.training.curriculum.ends_with("and history job.jsonl"), "{:?}", read.about.training);
     assert_eq!(document["hash"], format!("{:016x}", read.hash()));
     assert_ne!(document["hash"], document["source_hash"]);
 }

@@ -9,6 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use dynamiccl_env::measure::sweep::{self, Setting, Sweep};
+use dynamiccl_policies::frozen::Frozen;
 use dynamiccl_spec::{Algorithm, Collective, Pair, Protocol};
 
 use crate::plugin::{library, program};
@@ -552,4 +553,79 @@ fn what_channels_cost_compute_is_measured() {
     }
     let without = run.run(&format!("{SHORT} --sizes 1K --collectives allreduce"));
     without.assert_error_with("other conditions");
+}
+
+const EPISODES: &str =
+    "train --ranks 2 --share-gpu --sizes 64K --collectives allreduce,broadcast --out p.safetensors";
+
+/// The policy decides calls of real ranks and learns from them, within its budget.
+#[test]
+fn a_policy_learns_on_live_episodes() {
+    let run = Run::new(&[]);
+    let document = run.run(&format!("{EPISODES} --calls 600 --seconds 60 --json")).json();
+    assert_eq!(document["way"], "live");
+    let calls = document["calls"].as_u64().unwrap();
+    assert!((20..=600).contains(&calls), "{document}");
+    let line = &document["sweeps"][0];
+    assert_eq!((&line["sweep"], &line["ranks"]), (&"live_2ranks".into(), &2.into()));
+    let speedup = |of: &str| line[of]["speedup"].as_f64().unwrap();
+    assert!(speedup("after") >= speedup("before"), "{document}");
+    let policy = Frozen::open(&run.dir.path("p.safetensors")).unwrap();
+    let lessons = format!("{calls} calls on 2 real ranks and full");
+    assert_eq!(policy.about.training.curriculum, lessons);
+    assert_eq!(policy.about.training.parent, Some(Frozen::shipped().unwrap().hash()));
+    assert!(policy.about.training.command.contains("--ranks 2 --calls 600 --slowdown 2"));
+    run.assert_nothing_is_left();
+}
+
+#[test]
+fn an_interrupt_saves_what_was_learnt() {
+    let run = Run::new(&[("FAKE_CALL_US", "200")]);
+    let child = run.start(&format!("{EPISODES} --calls 1000000 --seconds 100"));
+    let until = Instant::now() + Duration::from_secs(30);
+    while ranks_of(child.id()).len() < 2 && Instant::now() < until {
+        thread::sleep(Duration::from_millis(50));
+    }
+    thread::sleep(Duration::from_secs(3));
+    signal("-INT", child.id());
+    let output = child.wait_with_output().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!((output.status.code(), said.lines().last()), (Some(130), Some("interrupted")), "{said}");
+    Frozen::open(&run.dir.path("p.safetensors")).unwrap();
+    run.assert_nothing_is_left_soon();
+}
+
+#[test]
+fn ranks_that_die_end_a_training_by_name() {
+    let run = Run::new(&[("FAKE_CALL_US", "200")]);
+    let child = run.start(&format!("{EPISODES} --calls 1000000 --seconds 100"));
+    let until = Instant::now() + Duration::from_secs(30);
+    while ranks_of(child.id()).len() < 2 && Instant::now() < until {
+        thread::sleep(Duration::from_millis(50));
+    }
+    thread::sleep(Duration::from_secs(2));
+    signal("-KILL", ranks_of(child.id())[1]);
+    let output = child.wait_with_output().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("rank 1 died (killed by signal 9, SIGKILL)"), "{said}");
+    assert!(!run.dir.path("p.safetensors").exists());
+    run.assert_nothing_is_left_soon();
+}
+
+#[test]
+fn real_ranks_keep_the_contract_of_environments() {
+    let words = |more: &str| {
+        let library = library();
+        let words = "check-env live --ranks 2 --share-gpu --sizes 1K,64K --steps 500";
+        format!("{words} --library {} {more}", library.display())
+    };
+    let run = Run::new(&[]);
+    let document = run.dir.run_with(&words("--json"), &run.variables()).json();
+    assert_eq!((&document["id"], &document["ok"]), (&"live-v1".into(), &true.into()), "{document}");
+    run.assert_nothing_is_left();
+    let none = Run::new(&[("FAKE_GPUS", "0")]);
+    none.dir.run_with(&words(""), &none.variables()).assert_error_with("no GPU can be used");
+    let apart = "check-env live --ranks 2 --sizes 1K";
+    none.dir.run_with(apart, &none.variables()).assert_error_with("--cluster: name the machine");
 }

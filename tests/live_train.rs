@@ -53,8 +53,9 @@ fn a_policy_fitted_to_a_sweep_wins_there_and_on_the_next_one() {
     dir.borrow(FIRST, "first.csv");
     dir.borrow(SECOND, "second.csv");
     let words = "live train --sweep first.csv --judge second.csv --out mine.safetensors \
-                 --steps 100000 --seconds 110 --fail-below 0.95 --json";
+                 --doubt 0 --steps 100000 --seconds 110 --fail-below 0.95 --json";
     let document = dir.run(words).json();
+    assert_eq!((&document["way"], &document["calls"]), (&"sweep".into(), &serde_json::Value::Null));
     assert!(number(&document["seconds"]) < 120.0, "{document}");
     let line = &document["sweeps"][0];
     for told in ["after", "told"] {
@@ -109,6 +110,10 @@ fn what_cannot_be_fitted_is_an_error() {
         ("--sweep odd.csv --cluster dgx_h100", "no call has both"),
         ("--sweep odd.csv --cluster dgx_h10", "did you mean"),
         ("--sweep odd.csv --cluster tcp10g_1gpu --policy none.safetensors", "none.safetensors"),
+        ("--sweep odd.csv --doubt 11", "a doubt is a number from 0 to 10"),
+        ("--sweep odd.csv --ranks 2", "cannot be used with"),
+        ("", "--ranks"),
+        ("--ranks 2 --calls 10", "--calls 10: one update takes up to 256"),
         ("--sweep odd.csv --simulated 2", "a share is a number from 0 to 1"),
         ("--sweep odd.csv --set loss.entropi=1", "did you mean \"loss.entropy\""),
     ] {

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use dynamiccl_agent::fit::{Fit, Setup, usual};
+use dynamiccl_agent::fit::{Fit, Ground, Setup, usual};
 use dynamiccl_env::curriculum::Curriculum;
 use dynamiccl_env::model::ConstantsFile;
 use dynamiccl_env::swept::Swept;
@@ -16,7 +16,8 @@ fn setup(steps: u64) -> Setup {
     Setup {
         policy: shipped.weights,
         margin: shipped.about.margin,
-        sweeps: Swept::read(&sweep, None).unwrap(),
+        ground: Ground::Sweeps(Swept::read(&sweep, None).unwrap()),
+        doubts: 0.5,
         stage: Arc::clone(&Curriculum::load("smoke").unwrap().stages[0]),
         simulated: 0.25,
         config: usual(),

@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use clap::ValueEnum;
 use serde::Serialize;
 
+use super::live::{CallsArgs, JobArgs};
+
 /// Words of `check-env`.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = concat!("\
@@ -15,6 +17,7 @@ EXAMPLES
     dynamiccl check-env rails --steps 20000
     dynamiccl check-env wan
     dynamiccl check-env trace --sweep loopback_4ranks.csv
+    dynamiccl check-env live --ranks 2 --share-gpu --sizes 1K,64K
 
 ", exit_codes!()))]
 pub struct CheckEnvArgs {
@@ -38,6 +41,12 @@ pub struct CheckEnvArgs {
     /// Random legal steps to take
     #[arg(long, value_name = "N", default_value_t = 100_000)]
     pub steps: u64,
+    /// The ranks.
+    #[command(flatten)]
+    pub job: JobArgs,
+    /// The calls.
+    #[command(flatten)]
+    pub calls: CallsArgs,
 }
 
 /// An environment that can be checked.
@@ -52,6 +61,8 @@ pub enum EnvKind {
     Wan,
     /// Jobs over photonic rails
     Rails,
+    /// Calls on real ranks; every launch is called once, and remembered
+    Live,
 }
 
 impl CheckEnvArgs {
@@ -60,7 +71,7 @@ impl CheckEnvArgs {
         let usual = match self.env {
             EnvKind::Wan => "wan",
             EnvKind::Rails => "rails",
-            EnvKind::Sim | EnvKind::Trace => "smoke",
+            EnvKind::Sim | EnvKind::Trace | EnvKind::Live => "smoke",
         };
         self.curriculum.as_deref().unwrap_or(usual)
     }

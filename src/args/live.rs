@@ -17,6 +17,7 @@ EXAMPLES
     dynamiccl live sweep --ranks 2 --share-gpu --out loopback_2ranks.csv
     dynamiccl live sweep --ranks 8 --out node.csv --collectives allreduce --sizes 1K..1G
     dynamiccl live train --sweep loopback_4ranks.csv --out mine.safetensors
+    dynamiccl live train --ranks 2 --share-gpu --out mine.safetensors
 
 ", exit_codes!()))]
 pub struct LiveArgs {
@@ -32,7 +33,7 @@ pub enum LiveCommand {
     Sweep(SweepArgs),
     /// Judge a policy against NCCL's own choice on real ranks
     Eval(LiveEvalArgs),
-    /// Fit a policy to recorded sweeps; no GPU is needed
+    /// Fit a policy to recorded sweeps, which needs no GPU, or to real ranks
     Train(LiveTrainArgs),
     /// Take away what a run has left behind, should it be killed; the other commands start this beside themselves
     #[command(hide = true)]
@@ -59,6 +60,9 @@ pub struct SweepArgs {
     /// The ranks.
     #[command(flatten)]
     pub job: JobArgs,
+    /// Threads of NCCL's kernels.
+    #[command(flatten)]
+    pub of_kernels: ThreadsArgs,
     /// The calls.
     #[command(flatten)]
     pub calls: CallsArgs,
@@ -108,6 +112,9 @@ pub struct LiveEvalArgs {
     /// The ranks.
     #[command(flatten)]
     pub job: JobArgs,
+    /// Threads of NCCL's kernels.
+    #[command(flatten)]
+    pub of_kernels: ThreadsArgs,
     /// The calls.
     #[command(flatten)]
     pub calls: CallsArgs,
@@ -192,10 +199,6 @@ pub struct JobArgs {
     /// The plugin, where it is not in its usual places
     #[arg(long, value_name = "FILE")]
     pub library: Option<PathBuf>,
-    /// Threads per block (NCCL_NTHREADS); a sweep may have several, and starts its ranks anew for each [default: NCCL's
-    /// own]
-    #[arg(long, value_name = "N,…", value_delimiter = ',', value_parser = threads)]
-    pub threads: Vec<u32>,
     /// Set a variable of all ranks; may be repeated
     #[arg(long, value_name = "NAME=VALUE", value_parser = assignment)]
     pub env: Vec<(String, String)>,
@@ -208,6 +211,16 @@ pub struct JobArgs {
     /// Seconds after which a rank that finishes nothing counts as hanging
     #[arg(long, value_name = "SECONDS", default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..=600))]
     pub timeout: u64,
+}
+
+/// Threads of NCCL's kernels.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Ranks")]
+pub struct ThreadsArgs {
+    /// Threads per block (NCCL_NTHREADS); a sweep may have several, and starts its ranks anew for each [default: NCCL's
+    /// own]
+    #[arg(long, value_name = "N,…", value_delimiter = ',', value_parser = threads)]
+    pub threads: Vec<u32>,
 }
 
 /// The calls.

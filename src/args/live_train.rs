@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use super::live::{CallsArgs, JobArgs};
+
 /// Words of `live train`.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = concat!("\
@@ -9,16 +11,20 @@ EXAMPLES
     dynamiccl live train --sweep loopback_4ranks.csv --out mine.safetensors --judge again.csv
     dynamiccl live train --policy old.safetensors --sweep sweeps --out mine.safetensors --seconds 30
     dynamiccl live train --sweep a.csv,b.csv --out mine.safetensors --fail-below 0.95 --json
+    dynamiccl live train --ranks 2 --share-gpu --out mine.safetensors --calls 5000 --seconds 60
 
-What comes out is the same for the same words and seed, unless --seconds end it.
+With --sweep no GPU is needed, and what comes out is the same for the same words and seed, unless --seconds end it. Without,
+the policy decides calls on real ranks and learns from what they take. Ctrl-C writes the best so far.
 
 ", exit_codes!()))]
 pub struct LiveTrainArgs {
     /// Policy to start from: a file, or "shipped"
     #[arg(long, value_name = "FILE|shipped", default_value = "shipped")]
     pub policy: String,
-    /// Sweeps to fit it to, separated by commas: files as live sweep writes them, or folders of such
-    #[arg(long, value_name = "FILES|DIRS", value_delimiter = ',', required = true)]
+    /// Sweeps to fit it to, separated by commas: files as live sweep writes them, or folders of such [default: none; real
+    /// ranks]
+    #[arg(long, value_name = "FILES|DIRS", value_delimiter = ',')]
+    #[arg(conflicts_with_all = ["ranks", "rendezvous", "share_gpu"])]
     pub sweep: Vec<PathBuf>,
     /// Other sweeps to judge it on, to which it is not fitted
     #[arg(long, value_name = "FILES|DIRS", value_delimiter = ',')]
@@ -38,6 +44,11 @@ pub struct LiveTrainArgs {
     /// End when this share of what there is to win was won on every sweep, and no cell is below 0.97
     #[arg(long, value_name = "SHARE", default_value_t = 0.99, value_parser = share)]
     pub enough: f64,
+    /// How far to doubt measured times: NCCL's choice is changed only for a gain beyond so many quarters of what lies between
+    /// the fastest and the slowest repeat; 0 takes sweeps at their word, and assumes
+    /// nothing of sizes between theirs
+    #[arg(long, value_name = "N", default_value_t = 0.5, value_parser = doubts)]
+    pub doubt: f64,
     /// Share of the environments that have simulated jobs, so that other machines are not forgotten
     #[arg(long, value_name = "SHARE", default_value_t = 0.25, value_parser = share)]
     pub simulated: f64,
@@ -53,6 +64,29 @@ pub struct LiveTrainArgs {
     /// Answer no (exit code 1) where less than this share was won on a sweep
     #[arg(long, value_name = "SHARE", value_parser = share)]
     pub fail_below: Option<f64>,
+    /// On real ranks: end after this many calls that the policy decided
+    #[arg(long, value_name = "N", default_value_t = 20_000, value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(conflicts_with = "sweep")]
+    pub calls: u64,
+    /// On real ranks: do not call again what took more than so many times as long as NCCL's own choice
+    #[arg(long, value_name = "TIMES", default_value_t = 2.0, value_parser = slowdown, conflicts_with = "sweep")]
+    pub slowdown: f64,
+    /// The ranks.
+    #[command(flatten)]
+    pub job: JobArgs,
+    /// The calls.
+    #[command(flatten)]
+    pub of_ranks: CallsArgs,
+}
+
+fn slowdown(word: &str) -> Result<f64, String> {
+    let bound = word.parse::<f64>().ok().filter(|bound| (1.0..=100.0).contains(bound));
+    bound.ok_or_else(|| "a bound is a number from 1 to 100, like 2".to_owned())
+}
+
+fn doubts(word: &str) -> Result<f64, String> {
+    let doubts = word.parse::<f64>().ok().filter(|doubts| (0.0..=10.0).contains(doubts));
+    doubts.ok_or_else(|| "a doubt is a number from 0 to 10, like 0.5".to_owned())
 }
 
 fn share(word: &str) -> Result<f64, String> {

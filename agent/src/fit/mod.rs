@@ -1,9 +1,10 @@
-//! A policy fitted to recorded sweeps: the trainer goes on from it with their calls, and with simulated jobs beside them so
-//! that it keeps what it knew of other machines.
+//! A policy fitted to recorded sweeps or to real ranks: the trainer goes on from it with their calls, and with simulated jobs
+//! beside them so that it keeps what it knew of other machines.
 //!
 //! A sweep knows what every choice would have taken, so hindsight does most of it, and little is needed: seconds, where a
 //! curriculum takes hours. Nothing here writes files or prints.
 
+mod ground;
 mod judged;
 mod seats;
 
@@ -22,6 +23,8 @@ use crate::learn::{Device, Learner, MissingDevice};
 use crate::params::Layout;
 use crate::progress::Update;
 use crate::trainer::{At, Makings, Trainer};
+pub use ground::Ground;
+use ground::Lessons;
 pub use judged::Judged;
 use seats::Seats;
 
@@ -36,7 +39,9 @@ pub struct Setup {
     /// Spreads of its expected gain that this must exceed before the policy departs from NCCL's choice.
     pub margin: f32,
     /// What it is fitted to.
-    pub sweeps: Vec<Arc<Swept>>,
+    pub ground: Ground,
+    /// Doubts of every measured time that a gain must exceed; 0 takes a sweep at its word.
+    pub doubts: f64,
     /// Where the simulated jobs come from.
     pub stage: Arc<Stage>,
     /// Share of the environments that have them, 0 to 1.
@@ -73,6 +78,7 @@ pub enum FitError {
 #[derive(Debug)]
 pub struct Fit {
     setup: Setup,
+    lessons: Lessons,
     trainer: Trainer<SimEnv>,
     updates: u64,
     before: Judged,
@@ -91,15 +97,17 @@ impl Fit {
             resource: shape.resource,
             ..setup.config.network
         };
-        let privileged = Seats::new(&setup).make().spaces().privileged_width();
+        let lessons = setup.ground.lessons(setup.doubts)?;
+        let privileged = Seats::new(&setup, &lessons.sure).make().spaces().privileged_width();
         let layout = Layout::new(&setup.config.network, privileged);
         let learner = Learner::new(Arc::new(layout), Device::default())?;
         let makings = Makings { config: setup.config.clone(), learner, threads: setup.threads };
-        let seats = Seats::new(&setup);
+        let seats = Seats::new(&setup, &lessons.sure);
         let trainer = Trainer::go_on(makings, &setup.policy, setup.seed, || seats.make())?;
-        let before = Judged::new(&setup, setup.policy.clone(), 0)?;
-        let (best, done) = (before.clone(), before.is_enough(setup.enough));
-        Ok(Fit { setup, trainer, updates: 0, before, best, done })
+        let before = Judged::new(&setup, &lessons, setup.policy.clone(), 0)?;
+        let (best, live) = (before.clone(), setup.ground.is_live());
+        let done = !live && before.is_enough(setup.enough);
+        Ok(Fit { setup, lessons, trainer, updates: 0, before, best, done })
     }
 
     /// Steps so far.
@@ -147,11 +155,19 @@ impl Fit {
 
     /// Judges the policy as it is now; the last one before the end is not to be missed.
     pub fn judge(&mut self) -> Result<(), FitError> {
-        let judged = Judged::new(&self.setup, self.weights(), self.steps())?;
+        if self.setup.ground.is_live() {
+            // All by the same measurements, which were fewer before.
+            self.lessons = self.setup.ground.lessons(self.setup.doubts)?;
+            for judged in [&mut self.before, &mut self.best] {
+                *judged = Judged::new(&self.setup, &self.lessons, judged.weights.clone(), judged.steps)?;
+            }
+        }
+        let judged = Judged::new(&self.setup, &self.lessons, self.weights(), self.steps())?;
         if judged.score() > self.best.score() {
             self.best = judged;
         }
-        self.done = self.best.is_enough(self.setup.enough);
+        // Of real ranks the best is not known before the budget is spent.
+        self.done = !self.setup.ground.is_live() && self.best.is_enough(self.setup.enough);
         Ok(())
     }
 }
@@ -164,4 +180,10 @@ pub fn usual() -> Config {
         optimiser: OptimiserConfig { rate: [2e-3, 2e-4], divergence: 0.0, ..OptimiserConfig::default() },
         ..Config::default()
     }
+}
+
+/// The same on real ranks, where a call costs time: fewer at once.
+pub fn usual_live() -> Config {
+    let usual = usual();
+    Config { rollout: RolloutConfig { environments: 16, steps: 16, calls: 64, ..usual.rollout }, ..usual }
 }

@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 pub mod beside;
+pub mod caller;
 pub mod cell;
 pub mod clock;
 pub mod compare;
@@ -15,6 +16,7 @@ pub mod drift;
 pub mod launch;
 pub mod measure;
 pub mod message;
+mod proof;
 pub mod session;
 pub mod sheet;
 pub mod spread;

@@ -3,17 +3,41 @@
 use dynamiccl_spec::{Collective, CostTable, Knobs, Order};
 use serde::{Deserialize, Serialize};
 
+/// The first line of a coordinator.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Challenge {
+    /// What a worker is to prove its secret with.
+    pub nonce: String,
+}
+
+/// The second line of a coordinator.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Welcome {
+    /// That the coordinator knows the secret, too.
+    pub proof: String,
+}
+
 /// The first line of a worker.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hello {
-    /// What only workers of this run know.
-    pub secret: String,
+    /// That it knows what only workers of this run know.
+    pub proof: String,
+    /// What the coordinator is to prove its secret with.
+    pub nonce: String,
     /// Its rank.
     pub rank: u32,
     /// Its process.
     pub pid: u32,
     /// Its version, which must be the coordinator's.
     pub version: String,
+}
+
+impl Hello {
+    /// What it proves: the challenge, and all that it says of itself.
+    pub(crate) fn said(&self, challenge: &Challenge) -> [String; 5] {
+        let Hello { nonce, rank, pid, version, .. } = self;
+        [challenge.nonce.clone(), nonce.clone(), rank.to_string(), pid.to_string(), version.clone()]
+    }
 }
 
 /// What a worker is asked to do.

@@ -38,6 +38,11 @@ impl Reader {
         Reader(BufReader::new(stream))
     }
 
+    /// Waits as long as it takes from now on.
+    pub fn be_patient(&self) -> io::Result<()> {
+        self.0.get_ref().set_read_timeout(None)
+    }
+
     /// The next message; none where the other side has closed.
     pub fn next<M: DeserializeOwned>(&mut self) -> io::Result<Option<M>> {
         let mut line = Vec::new();

@@ -68,7 +68,7 @@ impl Job {
         let one_stage = group.is_some_and(|group| !group.spans_stages());
         let stage = match &self.source {
             Source::Training { stage, .. } => one_stage.then_some(*stage),
-            Source::Benchmark | Source::Trace(_) | Source::Sweep(_) => None,
+            Source::Benchmark | Source::Trace(_) | Source::Sweep(_) | Source::Live(_) => None,
         };
         let role = group.map_or(Role::Unknown, Group::role);
         let Setting { sharing, template, .. } = self.setting;

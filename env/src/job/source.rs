@@ -1,4 +1,4 @@
-//! Where a job's calls come from: a training program, a benchmark, a recorded trace, or a recorded sweep.
+//! Where a job's calls come from: a training program, a benchmark, a recorded trace, a recorded sweep, or real ranks.
 
 use std::sync::Arc;
 
@@ -6,6 +6,7 @@ use dynamiccl_spec::{Collective, Parallelism, Role};
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 
+use crate::lived::Lived;
 use crate::swept::Swept;
 use crate::workload::{Placement, Planned, Program, Recipe};
 
@@ -36,6 +37,8 @@ pub enum Source {
     Trace(Arc<Traced>),
     /// Every call of a recorded sweep round and round, with the times that were measured there.
     Sweep(Arc<Swept>),
+    /// Every call round and round on real ranks.
+    Live(Arc<Lived>),
 }
 
 /// A recorded job as one iteration of calls.
@@ -52,7 +55,7 @@ impl Source {
     pub fn parallelism(&self) -> Parallelism {
         match self {
             Source::Training { recipe, .. } => recipe.layout.parallelism(),
-            Source::Benchmark | Source::Trace(_) | Source::Sweep(_) => Parallelism::Unknown,
+            Source::Benchmark | Source::Trace(_) | Source::Sweep(_) | Source::Live(_) => Parallelism::Unknown,
         }
     }
 }

@@ -10,10 +10,10 @@ use dynamiccl_spec::{
 use crate::carrier::{Carrier, Making, Offer};
 use crate::cluster::{Cluster, ClusterError, CommOptions};
 use crate::job::Job;
+use crate::known::KnownTimes;
 use crate::model::{Call, Fabric, Surroundings};
 use crate::nccl::Realised;
 use crate::sim::{Setting, Simulator};
-use crate::swept::Swept;
 use crate::trigger::Ran;
 use crate::workload::{Group, Placement, Planned};
 use crate::world::{Conditions, Luck, World};
@@ -50,7 +50,7 @@ pub(super) struct Line {
     met_in: Option<Surrounded>,
     own: Option<Setting>,
     /// The times that were measured here, where they are not simulated.
-    pub recorded: Option<Arc<Swept>>,
+    pub recorded: Option<Arc<dyn KnownTimes>>,
     last: Vec<Ran>,
     kinds: [Option<u32>; Collective::ALL.len()],
 }
@@ -152,7 +152,10 @@ impl Line {
             return asked;
         }
         let communicator = self.simulator.communicator();
-        let table = if collective.is_tuned() {
+        let told = self.recorded.as_ref().and_then(|known| known.table(collective, bytes));
+        let table = if let Some(table) = told {
+            table
+        } else if collective.is_tuned() {
             communicator.cost_table(collective, bytes, pipelined)
         } else {
             CostTable::default()
@@ -254,8 +257,8 @@ impl Line {
     pub fn timed(&self, question: &Question, knobs: Knobs, realised: Realised, fabric: &Fabric) -> Setting {
         if let Some(recorded) = &self.recorded {
             let micros = recorded.micros(question.collective, question.bytes, &realised);
-            let micros = micros.expect("the mask of a recorded call holds what was measured");
-            return Setting { knobs, realised, micros };
+            // Not a number where nobody has tried it yet: real ranks find out when it is chosen.
+            return Setting { knobs, realised, micros: micros.unwrap_or(f64::NAN) };
         }
         let micros = match knobs.path {
             Path::InNetwork => fabric.in_network(question.bytes),

@@ -8,6 +8,7 @@ use super::line::Line;
 use crate::carrier::Making;
 use crate::cluster::{Cluster, ClusterError};
 use crate::job::{Job, Source};
+use crate::known::KnownTimes;
 use crate::workload::{Group, Placement};
 use crate::world::World;
 
@@ -31,7 +32,11 @@ pub(super) fn of_job(
     let wired = wired(job);
     let cluster = wired.as_ref().unwrap_or(&job.cluster);
     let mut lines = Lines { all: Vec::new(), of_group: [None; Group::ALL.len()], stale: Vec::new() };
-    let recorded = if let Source::Sweep(swept) = &job.source { Some(Arc::clone(swept)) } else { None };
+    let recorded: Option<Arc<dyn KnownTimes>> = match &job.source {
+        Source::Sweep(swept) => Some(Arc::clone(swept) as _),
+        Source::Live(lived) => Some(Arc::clone(lived) as _),
+        Source::Training { .. } | Source::Benchmark | Source::Trace(_) => None,
+    };
     let mut add = |place, group| -> Result<(), ClusterError> {
         let mut line = Line::new(job, cluster, place, group, workload, world)?;
         line.recorded.clone_from(&recorded);
@@ -56,6 +61,7 @@ pub(super) fn of_job(
         }
         Source::Trace(traced) => traced.placements.iter().try_for_each(|&place| add(place, None))?,
         Source::Sweep(swept) => add(swept.place, None)?,
+        Source::Live(lived) => add(lived.place, None)?,
     }
     lines.stale = vec![false; lines.all.len()];
     Ok(lines)

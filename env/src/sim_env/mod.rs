@@ -3,7 +3,7 @@
 //! The agent decides each tuned call of a rank; what NCCL does not tune runs by itself and is only
 //! observed. Everything hidden (constants, field, weather, luck) comes from the episode's seed, so the
 //! same seed gives the same bits. A job replayed from a trace is the same environment with the calls
-//! given; a recorded sweep is the same with calls and times given.
+//! given; a recorded sweep is the same with calls and times given, and real ranks with times made on the spot.
 
 mod dynamics;
 mod episode;
@@ -29,6 +29,7 @@ use crate::cluster::Cluster;
 use crate::curriculum::Stage;
 use crate::gym::{Action, Env, EnvError, FeatureSpace, Observation, Spaces, Transition};
 use crate::job::{Job, Shown};
+use crate::lived::Lived;
 use crate::model::ConstantsFile;
 use crate::question::Question;
 use crate::schedules::Schedules;
@@ -83,6 +84,8 @@ enum Jobs {
     Fixed(Box<Job>, Box<Rules>),
     /// Any of these sweeps, of which a policy is told this much, or now this and now that.
     Swept(Box<[Arc<Swept>]>, Option<Shown>),
+    /// Real ranks, of which a policy is told this much, or now this and now that.
+    Live(Arc<Lived>, Option<Shown>),
 }
 
 impl SimEnv {
@@ -123,6 +126,12 @@ impl SimEnv {
         let sweeps: Box<[_]> = sweeps.into_iter().collect();
         assert!(!sweeps.is_empty(), "an environment needs a sweep");
         Self::over(Jobs::Swept(sweeps, shown), constants, "sweep-v1")
+    }
+
+    /// Calls on real ranks, all in turn. A policy is told of the machine what `shown` says, or where it says nothing now
+    /// all, now nothing. Several environments may share the ranks: they wait for each other.
+    pub fn of_live(lived: Arc<Lived>, shown: Option<Shown>, constants: Arc<ConstantsFile>) -> Self {
+        Self::over(Jobs::Live(lived, shown), constants, "live-v1")
     }
 
     fn over(jobs: Jobs, constants: Arc<ConstantsFile>, id: &str) -> Self {
@@ -175,7 +184,7 @@ impl SimEnv {
 
     /// Whether times were measured and are not simulated.
     pub fn is_recorded(&self) -> bool {
-        matches!(self.jobs, Jobs::Swept(..))
+        matches!(self.jobs, Jobs::Swept(..) | Jobs::Live(..))
     }
 
     /// The call that is observed now, as a tuner is asked about it; none where NCCL tunes nothing or the job
@@ -245,6 +254,10 @@ impl SimEnv {
                 let swept = &sweeps[rng.random_range(0..sweeps.len())];
                 let shown = shown.unwrap_or_else(|| swept::shown(rng));
                 (Job { world: rng.random(), ..swept.job(shown) }, swept::RULES)
+            }
+            Jobs::Live(lived, shown) => {
+                let shown = shown.unwrap_or_else(|| swept::shown(rng));
+                (Job { world: rng.random(), ..lived.job(shown) }, swept::RULES)
             }
             Jobs::Fixed(job, rules) => (Job { world: rng.random(), ..(**job).clone() }, (**rules).clone()),
         };
@@ -317,6 +330,11 @@ impl Env for SimEnv {
         let mask = episode.mask().ok_or(EnvError::NoEpisode("the job is done"))?;
         if mask.refuses(&Choice(action.choice)).is_some() {
             self.spaces.check(&mask.all_bits(), &action.choice)?;
+        }
+        if let (Jobs::Live(lived, _), Some((collective, bytes, knobs, realised))) =
+            (&self.jobs, episode.ahead(action))
+        {
+            lived.run((collective, bytes), &knobs, &realised).map_err(EnvError::Backend)?;
         }
         let (ended, report) = episode.step(action);
         episode.observe(into);

@@ -1,6 +1,6 @@
 //! Running a call: what the chosen knobs take, what that is worth, and what it leaves behind.
 
-use dynamiccl_spec::{Choice, Compression, Knobs, Path, Role};
+use dynamiccl_spec::{Choice, Collective, Compression, Knobs, Path, Role};
 
 use super::episode::{Ended, Episode, Pending};
 use super::info::CallReport;
@@ -8,6 +8,7 @@ use super::line::Question;
 use crate::gym::Action;
 use crate::memory::Finished;
 use crate::model::{Fabric, compute_stretch};
+use crate::nccl::Realised;
 use crate::reward::{Outcome, Terms, demand};
 use crate::sim::Setting;
 use crate::trigger::{Key, Ran};
@@ -30,6 +31,14 @@ impl Episode {
         let terminated = self.pending.is_none();
         let truncated = !terminated && self.calls >= self.rules.calls;
         (Ended { reward: report.terms.sum(), terminated, truncated }, report)
+    }
+
+    /// The call that an action would make, for whoever makes it in earnest: none where nothing is decided.
+    pub fn ahead(&self, action: &Action) -> Option<(Collective, u64, Knobs, Realised)> {
+        let pending = self.pending.as_ref().filter(|pending| pending.mask.decides())?;
+        let (question, knobs) = (&pending.question, Choice(action.choice).knobs()?);
+        let realised = self.lines.all[pending.line].realised(question, &knobs)?;
+        Some((question.collective, question.bytes, knobs, realised))
     }
 
     /// The knobs that an action asks for; none where there is nothing to tune.

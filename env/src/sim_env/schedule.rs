@@ -80,6 +80,7 @@ impl Schedule {
             }
             Source::Trace(traced) => (Calls::Trace(Arc::clone(traced)), 0),
             Source::Sweep(swept) => (Calls::Benchmark(Vec::new(), swept.calls()), 0),
+            Source::Live(lived) => (Calls::Benchmark(Vec::new(), lived.calls()), 0),
         };
         Schedule { calls, at, iteration: 0 }
     }

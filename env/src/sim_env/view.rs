@@ -60,7 +60,7 @@ impl Episode {
         }
         knobs.threads = threads.unwrap_or(knobs.threads);
         let at = &lines.all[pending.line];
-        let mut setting = at.setting(&pending.question, knobs, at.met())?;
+        let mut setting = at.setting(&pending.question, knobs, at.met()).filter(is_known)?;
         setting.micros += pending.conditions.stall;
         let aside = aside.get_or_insert_with(|| Box::new(weather.each_ref().map(WeatherState::aside)));
         let luck = aside[usize::from(at.crosses)].luck();
@@ -90,7 +90,7 @@ impl Episode {
         let mut settings = vec![stalled(own)];
         for mut knobs in knobs_in(&pending.mask) {
             knobs.threads = threads.unwrap_or(knobs.threads);
-            settings.extend(at.setting(&pending.question, knobs, at.met()).map(stalled));
+            settings.extend(at.setting(&pending.question, knobs, at.met()).filter(is_known).map(stalled));
         }
         settings
     }
@@ -167,7 +167,13 @@ impl Episode {
                 truths.push(at.timed(&pending.question, knobs, realised, at.met()));
             }
         }
+        truths.retain(is_known);
         truths.iter_mut().for_each(|setting| setting.micros += pending.conditions.stall);
         truths
     }
+}
+
+/// Whether somebody knows what a setting takes.
+fn is_known(setting: &Setting) -> bool {
+    !setting.micros.is_nan()
 }

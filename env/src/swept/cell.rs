@@ -14,6 +14,8 @@ const OWN: usize = 0;
 /// One call of a sweep.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Cell {
+    /// What NCCL does by itself.
+    own: Launch,
     launches: Vec<(Launch, Times)>,
     pairs: PairMask,
     /// Choices of channels, as bits.
@@ -21,9 +23,10 @@ pub struct Cell {
 }
 
 /// What tells launches apart where NCCL's own chunks and threads are left: pair and channels.
-type Launch = (usize, u32);
+pub type Launch = (usize, u32);
 
-fn launch(realised: &Realised) -> Launch {
+/// What NCCL launches.
+pub fn launch(realised: &Realised) -> Launch {
     (realised.pair.index(), realised.channels)
 }
 
@@ -62,7 +65,7 @@ impl Cell {
         let table = communicator.cost_table(collective, bytes, 1);
         let call = Call { communicator, collective, bytes, table };
         let own = call.realise(&Knobs::OWN)?;
-        let mut cell = Cell { launches: Vec::new(), pairs: PairMask::NONE, channels: 0 };
+        let mut cell = Cell { own, launches: Vec::new(), pairs: PairMask::NONE, channels: 0 };
         let mut known = [false; 2];
         // Which chunk size a setting had is not part of its launch here.
         for row in rows.iter().filter(|row| row.chunk == ChunkChoice::Own) {
@@ -75,6 +78,44 @@ impl Cell {
             cell.add(ran, row);
         }
         (known == [true; 2]).then(|| cell.with_choices(&call))
+    }
+
+    /// A call of a size between those of two others: what both have, half way. None where NCCL's own choice or everything
+    /// else is not among it.
+    pub fn between(
+        communicator: &Communicator,
+        (collective, bytes): (Collective, u64),
+        [smaller, larger]: [&Cell; 2],
+    ) -> Option<Self> {
+        let both = smaller.launches.iter().filter_map(|(launch, times)| {
+            let (_, other) = larger.launches.iter().find(|(known, _)| known == launch)?;
+            Some((*launch, times.between(other)))
+        });
+        let table = communicator.cost_table(collective, bytes, 1);
+        Cell::of_launches(communicator, (collective, bytes), table, both.collect())
+    }
+
+    /// A call of which some launches are known; none where NCCL's own choice or everything else is not among them.
+    pub fn of_launches(
+        communicator: &Communicator,
+        (collective, bytes): (Collective, u64),
+        table: CostTable,
+        launches: Vec<(Launch, Times)>,
+    ) -> Option<Self> {
+        let call = Call { communicator, collective, bytes, table };
+        let own = call.realise(&Knobs::OWN)?;
+        let known = launches.len() > 1 && launches.iter().any(|(launch, _)| *launch == own);
+        known.then(|| Cell { own, launches, pairs: PairMask::NONE, channels: 0 }.with_choices(&call))
+    }
+
+    /// The same call as somebody sees it who would rather change nothing: NCCL's own choice as fast as it may be, every
+    /// other as slow, by so many of its doubts.
+    pub fn cautious(&self, doubts: f64) -> Self {
+        let seen = |(launch, times): &(Launch, Times)| {
+            let sign = if *launch == self.own { -1.0 } else { 1.0 };
+            (*launch, times.longer(sign * doubts * times.doubt()))
+        };
+        Cell { launches: self.launches.iter().map(seen).collect(), ..self.clone() }
     }
 
     fn add(&mut self, launch: Launch, row: &SweepRow) {
@@ -185,6 +226,40 @@ mod tests {
         assert_eq!([1, 2].map(|channels| micros(&cell, TREE_LL, channels)), [Some(100.0), Some(60.0)]);
         // Every number of channels leads to one or two.
         assert_eq!(cell.channels, Mask::ALL.bits(Head::Channels));
+    }
+
+    /// A gain of less than the spread is none to somebody cautious; a large one is.
+    #[test]
+    fn caution_favours_what_nccl_does() {
+        let spread = |pair, micros: f64| SweepRow {
+            collective: Collective::AllReduce,
+            bytes: 4 << 20,
+            setting: pair,
+            median_us: micros,
+            min_us: micros * 0.9,
+            max_us: micros * 1.1,
+            nccl_model_us: None,
+            chunk: ChunkChoice::Own,
+            slowdown: None,
+        };
+        let setting = |pair, channels| Setting::Knobs { pair, channels: Some(channels) };
+        let rows = [
+            spread(Setting::Default, 50.0),
+            spread(setting(TREE_LL, 1), 48.0),
+            spread(setting(TREE_LL, 2), 30.0),
+        ];
+        let options = CommOptions { version: VERSION, ..CommOptions::default() };
+        let communicator = Cluster::load("h200_shared").unwrap().communicator(4, &options).unwrap();
+        let cell = Cell::new(&communicator, (Collective::AllReduce, 4 << 20), &rows).unwrap();
+        let cautious = cell.cautious(1.0);
+        let of = |cell: &Cell, launch: Launch| {
+            cell.launches.iter().find(|(known, _)| *known == launch).unwrap().1.micros()
+        };
+        let (few, many) = ((TREE_LL.index(), 1), (TREE_LL.index(), 2));
+        assert!(of(&cell, few) < of(&cell, cell.own), "faster by luck");
+        assert!(of(&cautious, few) > of(&cautious, cell.own));
+        assert!(of(&cautious, many) < of(&cautious, cell.own), "faster for sure");
+        assert_eq!(cell.cautious(0.0), cell);
     }
 
     #[test]

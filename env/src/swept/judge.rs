@@ -11,7 +11,11 @@ use serde::Serialize;
 use super::{Swept, SweptError};
 use crate::asking::{Asked, Asking};
 use crate::job::Shown;
+use crate::known::KnownTimes;
 use crate::sim::knobs_in;
+
+/// The speed-up that no cell is to be below.
+pub const LEAST: f64 = 0.97;
 
 /// What a tuner makes of a sweep.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -28,6 +32,8 @@ pub struct Judgement {
     pub headroom: Option<f64>,
     /// The smallest speed-up of a cell.
     pub worst_cell: f64,
+    /// Cells whose speed-up is below [`LEAST`] by more than the doubts of both times.
+    pub below: usize,
     /// Every cell.
     pub cells: Vec<CellJudgement>,
 }
@@ -49,12 +55,19 @@ pub struct CellJudgement {
     pub best_us: f64,
     /// The knobs that are the best.
     pub best: Knobs,
+    /// How far ln of the speed-up may be off by luck.
+    pub doubt: f64,
 }
 
 impl CellJudgement {
     /// NCCL's own time over that of what was chosen.
     pub fn speedup(&self) -> f64 {
         self.own_us / self.chosen_us
+    }
+
+    /// Whether that is below [`LEAST`] for sure.
+    fn is_below(&self) -> bool {
+        ln(self.speedup() / LEAST) + self.doubt < 0.0
     }
 }
 
@@ -75,6 +88,7 @@ pub fn judge(swept: &Arc<Swept>, shown: Shown, tuner: &mut dyn Tuner) -> Result<
         speedup: exp(won),
         oracle: exp(there),
         headroom: (there > 0.0).then(|| won / there),
+        below: cells.iter().filter(|cell| cell.is_below()).count(),
         worst_cell: cells.iter().map(CellJudgement::speedup).fold(f64::INFINITY, f64::min),
         cells,
     })
@@ -98,5 +112,10 @@ fn cell(
     let own_us = micros(&own)?;
     let all = knobs_in(&mask).filter_map(|knobs| Some((knobs, micros(&knobs)?)));
     let (best, best_us) = all.fold((own, own_us), |best, other| if other.1 < best.1 { other } else { best });
-    Some(CellJudgement { collective, bytes, knobs, own_us, chosen_us: micros(&knobs)?, best_us, best })
+    let doubt = |knobs: &Knobs| swept.doubt(collective, bytes, &asking.realise(&asked, knobs)?);
+    let chosen_us = micros(&knobs)?;
+    // What launches the same is as fast, however doubtful.
+    let doubts = if chosen_us == own_us { [0.0; 2] } else { [doubt(&own)?, doubt(&knobs)?] };
+    let doubt = doubts.iter().map(|doubt| doubt * doubt).sum::<f64>().sqrt();
+    Some(CellJudgement { collective, bytes, knobs, own_us, chosen_us, best_us, best, doubt })
 }

@@ -1,5 +1,7 @@
 //! The machine that a sweep was measured on.
 
+use std::path::Path;
+
 use super::SweptError;
 use crate::calibrate::sweep::linked;
 use crate::cluster::{Cluster, ClusterError};
@@ -13,16 +15,26 @@ pub fn shared_gpu(link: Link) -> Result<Cluster, ClusterError> {
 
 /// The cluster of a sweep, and how its ranks lie on it.
 pub(super) fn of(sweep: &Sweep, named: Option<&Cluster>) -> Result<(Cluster, Placement), SweptError> {
+    machine(sweep.ranks, sweep.link, named, &sweep.file)
+}
+
+/// The cluster that ranks over this link run on, and how they lie on it; `whose` ranks they are, for an error.
+pub fn machine(
+    ranks: u32,
+    link: Link,
+    named: Option<&Cluster>,
+    whose: &Path,
+) -> Result<(Cluster, Placement), SweptError> {
     let Some(cluster) = named else {
-        let place = Placement { nodes: sweep.ranks, ranks_per_node: 1, siblings: 1 };
-        return Ok((shared_gpu(sweep.link)?, place));
+        let place = Placement { nodes: ranks, ranks_per_node: 1, siblings: 1 };
+        return Ok((shared_gpu(link)?, place));
     };
     let gpus = cluster.gpus_per_node.max(1);
-    let ranks_per_node = sweep.ranks.min(gpus);
-    let place = Placement { nodes: sweep.ranks / ranks_per_node.max(1), ranks_per_node, siblings: 1 };
-    let whole = place.nodes * ranks_per_node == sweep.ranks;
+    let ranks_per_node = ranks.min(gpus);
+    let place = Placement { nodes: ranks / ranks_per_node.max(1), ranks_per_node, siblings: 1 };
+    let whole = place.nodes * ranks_per_node == ranks;
     if !whole || !cluster.hosts(place.nodes, ranks_per_node) {
-        let (file, ranks, cluster) = (sweep.file.clone(), sweep.ranks, cluster.name.clone());
+        let (file, cluster) = (whose.to_owned(), cluster.name.clone());
         return Err(SweptError::Ranks { file, ranks, cluster, gpus });
     }
     Ok((cluster.clone(), place))

@@ -14,20 +14,38 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use dynamiccl_spec::{Collective, Mask, Role};
+use dynamiccl_spec::{Collective, CostTable, Mask, Role};
 
-use crate::cluster::{Cluster, CommOptions};
+use crate::cluster::{Cluster, ClusterError, CommOptions};
 use crate::job::{Job, Setting, Shown, Source};
+use crate::known::KnownTimes;
 use crate::measure::sweep::{self, Sweep, SweepRow};
-use crate::nccl::{Realised, Version};
+use crate::nccl::{Communicator, Realised, Version};
 use crate::workload::{Placement, Planned};
 use cell::Cell;
+pub(crate) use cell::{Launch, launch};
 pub use error::SweptError;
-pub use judge::{CellJudgement, Judgement, judge};
-pub use machine::shared_gpu;
+pub use judge::{CellJudgement, Judgement, LEAST, judge};
+pub use machine::{machine, shared_gpu};
+pub(crate) use times::Times;
 
 /// The release of NCCL that sweeps are read as: theirs says which one ran, the files do not.
 pub const VERSION: Version = Version::V2_28;
+
+/// The communicator of ranks that lie like this.
+pub(crate) fn communicator(cluster: &Cluster, place: Placement) -> Result<Communicator, ClusterError> {
+    let ranks_per_node = Some(place.ranks_per_node);
+    let options = CommOptions { ranks_per_node, version: VERSION, ..CommOptions::default() };
+    cluster.communicator(place.nodes, &options)
+}
+
+/// A call, NCCL's table for it, and the launches that were timed.
+pub(crate) type KnownCall = ((Collective, u64), CostTable, Vec<(Launch, Times)>);
+
+/// The size half way between two, as ratios go, in whole floats.
+fn half_way(smaller: u64, larger: u64) -> u64 {
+    (smaller as f64 * larger as f64).sqrt() as u64 / 4 * 4
+}
 
 /// A recorded sweep.
 #[derive(Debug, Clone)]
@@ -53,9 +71,7 @@ impl Swept {
     pub fn new(sweep: &Sweep, cluster: Option<&Cluster>) -> Result<Self, SweptError> {
         let name = sweep.file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         let (cluster, place) = machine::of(sweep, cluster)?;
-        let ranks_per_node = Some(place.ranks_per_node);
-        let options = CommOptions { ranks_per_node, version: VERSION, ..CommOptions::default() };
-        let communicator = cluster.communicator(place.nodes, &options)?;
+        let communicator = communicator(&cluster, place)?;
         let mut rows: BTreeMap<(Collective, u64), Vec<SweepRow>> = BTreeMap::new();
         for row in &sweep.rows {
             rows.entry((row.collective, row.bytes)).or_default().push(*row);
@@ -70,6 +86,44 @@ impl Swept {
         }
         let cluster = Arc::new(Cluster { name: name.clone(), ..cluster });
         Ok(Swept { name, cluster, place, cells })
+    }
+
+    /// What is known of launches, as a sweep: calls with NCCL's own table and the times of some launches.
+    pub(crate) fn of_launches(
+        name: &str,
+        (cluster, place): (&Arc<Cluster>, Placement),
+        known: Vec<KnownCall>,
+    ) -> Result<Self, SweptError> {
+        let communicator = communicator(cluster, place)?;
+        let cell =
+            |(call, table, launches)| Some((call, Cell::of_launches(&communicator, call, table, launches)?));
+        let cells: BTreeMap<_, _> = known.into_iter().filter_map(cell).collect();
+        if cells.is_empty() {
+            return Err(SweptError::Nothing { file: name.into() });
+        }
+        Ok(Swept { name: name.to_owned(), cluster: Arc::clone(cluster), place, cells })
+    }
+
+    /// The same sweep as somebody sees it who changes NCCL's choice only for what is surely faster: every launch off by so
+    /// many of its doubts, against change.
+    pub fn cautious(&self, doubts: f64) -> Self {
+        let seen = self.cells.iter().map(|(call, cell)| (*call, cell.cautious(doubts)));
+        Swept { cells: seen.collect(), ..self.clone() }
+    }
+
+    /// The same sweep with calls of sizes between those that were measured, whose times lie half way.
+    pub fn with_between(&self) -> Result<Self, SweptError> {
+        let communicator = communicator(&self.cluster, self.place)?;
+        let mut cells = self.cells.clone();
+        // A map goes from size to size of one collective, then to the next one.
+        for ((smaller, a), (larger, b)) in self.cells.iter().zip(self.cells.iter().skip(1)) {
+            let call = (smaller.0, half_way(smaller.1, larger.1));
+            if smaller.0 != larger.0 || call.1 <= smaller.1 {
+                continue;
+            }
+            cells.extend(Cell::between(&communicator, call, [a, b]).map(|cell| (call, cell)));
+        }
+        Ok(Swept { cells, ..self.clone() })
     }
 
     /// Ranks.
@@ -101,32 +155,31 @@ impl Swept {
         }
     }
 
+    /// How far ln of the time of a launch may be off by luck; none where it was not measured.
+    pub(crate) fn doubt(&self, collective: Collective, bytes: u64, realised: &Realised) -> Option<f64> {
+        self.cells.get(&(collective, bytes))?.times(realised).map(Times::doubt)
+    }
+
     /// One call of every cell.
     pub(crate) fn calls(&self) -> Vec<Planned> {
         let call =
             |&(collective, bytes): &(Collective, u64)| Planned::alone(collective, bytes, Role::Unknown);
         self.cells.keys().map(call).collect()
     }
+}
 
-    /// What is left of a mask where only what was measured may be chosen.
-    pub(crate) fn narrow(&self, collective: Collective, bytes: u64, mask: Mask) -> Mask {
+impl KnownTimes for Swept {
+    fn narrow(&self, collective: Collective, bytes: u64, mask: Mask) -> Mask {
         self.cells.get(&(collective, bytes)).map_or(Mask::FIRST, |cell| cell.narrow(mask))
     }
 
-    /// The µs of a launch: what the mean of the logarithms of its times says, so that a launch that is slow now and then
-    /// is slower than one that never is. None where it was not measured.
-    pub(crate) fn micros(&self, collective: Collective, bytes: u64, realised: &Realised) -> Option<f64> {
-        self.cells.get(&(collective, bytes))?.times(realised).map(times::Times::micros)
+    /// What the mean of the logarithms of its times says, so that a launch that is slow now and then is slower than one
+    /// that never is.
+    fn micros(&self, collective: Collective, bytes: u64, realised: &Realised) -> Option<f64> {
+        self.cells.get(&(collective, bytes))?.times(realised).map(Times::micros)
     }
 
-    /// The µs that one call of a launch took, drawn by a number from 0 to 1; none where it was not measured.
-    pub(crate) fn draw(
-        &self,
-        collective: Collective,
-        bytes: u64,
-        realised: &Realised,
-        at: f64,
-    ) -> Option<f64> {
+    fn draw(&self, collective: Collective, bytes: u64, realised: &Realised, at: f64) -> Option<f64> {
         self.cells.get(&(collective, bytes))?.times(realised).map(|times| times.draw(at))
     }
 }

@@ -18,10 +18,52 @@ impl Times {
         self.lines.sort_by(|a, b| a[1].total_cmp(&b[1]));
     }
 
+    /// Takes in rounds that were timed in a row as one line; there must be one.
+    pub fn add_rounds(&mut self, rounds: &[f64]) {
+        let mut rounds: Vec<f64> = rounds.iter().copied().map(ln).collect();
+        rounds.sort_by(f64::total_cmp);
+        let last = rounds.len() - 1;
+        let middle = (rounds[last / 2] + rounds[rounds.len() / 2]) / 2.0;
+        self.lines.push([rounds[0], middle, rounds[last]]);
+        self.lines.sort_by(|a, b| a[1].total_cmp(&b[1]));
+    }
+
+    /// How many lines there are.
+    pub fn lines(&self) -> usize {
+        self.lines.len()
+    }
+
     /// The µs whose logarithm is the mean of what [`Times::draw`] gives.
     pub fn micros(&self) -> f64 {
         let sum: f64 = self.lines.iter().map(|[least, middle, most]| least + 2.0 * middle + most).sum();
         exp(sum / (4.0 * self.lines.len().max(1) as f64))
+    }
+
+    /// How far the logarithm of [`Times::micros`] may be off by luck. A quarter of what lies between the fastest and the
+    /// slowest repeat is about two standard errors of the middle of ten, and one of that of five; lines that differ by
+    /// more among themselves are trusted no more than that says.
+    pub fn doubt(&self) -> f64 {
+        let count = self.lines.len().max(1) as f64;
+        let squares =
+            |of: &dyn Fn(&[f64; 3]) -> f64| self.lines.iter().map(|line| of(line) * of(line)).sum::<f64>();
+        let within = squares(&|[least, _, most]| (most - least) / 4.0) / count;
+        let mean = ln(self.micros());
+        let among = squares(&|[least, middle, most]| (least + 2.0 * middle + most) / 4.0 - mean)
+            / (count - 1.0).max(1.0);
+        (within.max(among) / count).sqrt()
+    }
+
+    /// The same times, all of them this much (in logarithms) longer.
+    pub fn longer(&self, by: f64) -> Times {
+        Times { lines: self.lines.iter().map(|line| line.map(|ln_us| ln_us + by)).collect() }
+    }
+
+    /// What lies half way between two, where neither was measured: one line, which is less sure than many.
+    pub fn between(&self, other: &Times) -> Times {
+        let mean = |times: &Times, at: usize| {
+            times.lines.iter().map(|line| line[at]).sum::<f64>() / times.lines.len().max(1) as f64
+        };
+        Times { lines: vec![std::array::from_fn(|at| (mean(self, at) + mean(other, at)) / 2.0)] }
     }
 
     /// The µs of one call, by a number from 0 to 1: half of a line's calls are between its fastest and its middle repeat,
@@ -74,6 +116,25 @@ mod tests {
         assert!((exp(mean) / times.micros() - 1.0).abs() < 1e-6, "{} {}", exp(mean), times.micros());
         assert_eq!([0.25, 0.75].map(|at| times.draw(at).round()), [11.0, 20.0]);
         assert_eq!([0.0, 1.0].map(|at| times.draw(at).round()), [9.0, 80.0]);
+    }
+
+    #[test]
+    fn more_lines_leave_less_doubt_unless_they_disagree() {
+        let one = times(&[[10.0, 11.0, 14.0]]);
+        assert!((one.doubt() - ln(1.4) / 4.0).abs() < 1e-12, "{}", one.doubt());
+        let alike = times(&[[10.0, 11.0, 14.0]; 4]);
+        assert!((alike.doubt() - one.doubt() / 2.0).abs() < 1e-12, "{}", alike.doubt());
+        let apart = times(&[[10.0, 11.0, 12.0], [30.0, 31.0, 32.0]]);
+        assert!(apart.doubt() > 0.5, "{}", apart.doubt());
+        assert!((one.longer(0.1).micros() / one.micros() - exp(0.1)).abs() < 1e-12);
+    }
+
+    #[test]
+    fn half_way_is_between_and_less_sure_than_many_lines() {
+        let (small, large) = (times(&[[9.0, 10.0, 11.0]; 4]), times(&[[36.0, 40.0, 44.0]; 4]));
+        let middle = small.between(&large);
+        assert!((middle.micros() / 20.0 - 1.0).abs() < 0.01, "{}", middle.micros());
+        assert!(middle.doubt() > small.doubt());
     }
 
     /// A lucky middle does not make a setting good that is slow now and then.

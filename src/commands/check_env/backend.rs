@@ -6,11 +6,12 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use anyhow::{Result, ensure};
+use anyhow::{Result, bail, ensure};
 use dynamiccl_env::cluster::Cluster;
 use dynamiccl_env::curriculum::Curriculum;
 use dynamiccl_env::gym::check::Report;
 use dynamiccl_env::job::Job;
+use dynamiccl_env::lived::Limits;
 use dynamiccl_env::model::ConstantsFile;
 use dynamiccl_env::rails::{RailsEnv, RailsStage};
 use dynamiccl_env::sim_env::SimEnv;
@@ -20,18 +21,22 @@ use dynamiccl_env::wan::{WanCurriculum, WanEnv};
 
 use super::Plan;
 use crate::args::{CheckEnvArgs, EnvKind};
+use crate::commands::live::lived;
 
 /// The recording that is replayed where none is given, and its name.
 const EXAMPLE: (&str, &str) = (include_str!("example.jsonl"), "example.jsonl");
 
 /// Checks the environment that the words name.
 pub fn check(args: &CheckEnvArgs, plan: &Plan<'_>) -> Result<Report> {
+    let ranks = args.job.ranks.is_some() || args.job.share_gpu;
+    ensure!(!ranks || args.env == EnvKind::Live, "--ranks and --share-gpu go with check-env live");
     match args.env {
         EnvKind::Sim => sim(args, plan),
         EnvKind::Trace if let Some(path) = &args.sweep => swept(path, args, plan),
         EnvKind::Trace => recorded(args, plan),
         EnvKind::Wan => wan(args, plan),
         EnvKind::Rails => rails(args, plan),
+        EnvKind::Live => live(args, plan),
     }
 }
 
@@ -66,6 +71,18 @@ fn rails(args: &CheckEnvArgs, plan: &Plan<'_>) -> Result<Report> {
     no_recording(args)?;
     let stage = Arc::new(RailsStage::load(args.curriculum())?);
     plan.check(|| Ok(RailsEnv::new(Arc::clone(&stage))))
+}
+
+/// Times are what ranks say, so that no two are alike: each launch is called once, and that time stands for all that follow.
+fn live(args: &CheckEnvArgs, plan: &Plan<'_>) -> Result<Report> {
+    ensure!(args.trace.is_none() && args.sweep.is_none(), "--trace and --sweep go with check-env trace");
+    let limits = Limits { slowdown: f64::INFINITY, most: 1, doubts: 0.0 };
+    let lived = lived::start(&args.job, &args.calls, args.cluster.as_deref(), limits, plan.session)?;
+    let Ok(lived) = lived else {
+        bail!("check-env live starts its own ranks: give --ranks, and no launcher")
+    };
+    let constants = Arc::new(ConstantsFile::full());
+    plan.check(|| Ok(SimEnv::of_live(Arc::clone(&lived), None, Arc::clone(&constants))))
 }
 
 fn no_recording(args: &CheckEnvArgs) -> Result<()> {

@@ -36,6 +36,9 @@ pub fn remember(
         let kept = remembering.weights.get_mut(tensor).context("a network without memory")?;
         kept.copy_from_slice(numbers);
     }
+    let of = file.file_name().unwrap_or_default().to_string_lossy().replace([',', '=', ' '], "_");
+    let training = &mut remembering.about.training;
+    training.curriculum = format!("{} and history {of}", training.curriculum).trim_start().to_owned();
     remembering.about.training.parent = Some(frozen.hash());
     // They were reached with another memory.
     remembering.about.results.clear();

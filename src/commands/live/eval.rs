@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::Path;
 use std::time::Instant;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use dynamiccl_env::measure::sweep::{self, Setting, Sweep};
 use dynamiccl_live::cell::{Cell, Knobs, grid};
 use dynamiccl_live::compare::{Contest, Oracle, compare};
@@ -16,7 +16,6 @@ use dynamiccl_spec::{Bytes, ChannelChoice, ChunkChoice, Order};
 use serde::Serialize;
 
 use super::job::{Job, Wish, told};
-use super::post::Post;
 use crate::args::{LiveEvalArgs, LiveRival};
 use crate::commands::machine::name;
 use crate::exit::Ending;
@@ -35,19 +34,20 @@ pub fn run(args: &LiveEvalArgs, session: &Session) -> Result<Ending> {
     let cells = grid(&args.calls.collectives, &args.calls.sizes.0);
     let bytes = args.calls.sizes.0.iter().copied().max().unwrap_or(0);
     let variables = variables(args)?;
-    let threads = args.job.threads.first().copied();
-    let clock = args.clock.into();
-    let wish = Wish { clock, variables: variables.clone(), bytes, threads, beside: None };
-    if let Some(ending) = Job::attend(&args.job, &[wish], session)? {
+    let counts = args.of_kernels.threads.clone();
+    ensure!(counts.len() <= 1, "--threads: only a sweep tries several; give one");
+    let wish =
+        Wish { variables, threads: counts.first().copied(), counts, ..Wish::of(args.clock.into(), bytes) };
+    if let Some(ending) = Job::attend(&args.job, std::slice::from_ref(&wish), session)? {
         return Ok(ending);
     }
     let known = args.sweep.as_deref().map(sweep::read).transpose()?;
-    let ranks = Post::find(&args.job, |name| std::env::var(name).ok())?.ranks;
+    let ranks = Job::ranks(&args.job)?;
     let oracles = cells.iter().map(|&cell| oracle(args, ranks, known.as_deref(), cell));
     let oracles = oracles.collect::<Result<Vec<Oracle>>>()?;
     let begun = Instant::now();
     let progress = session.progress("live eval", cells.len() as u64);
-    let mut job = Job::start(&args.job, clock, variables, bytes, session)?;
+    let mut job = Job::start(&args.job, &wish, session)?;
     let conditions = job.conditions().clone();
     let effort =
         Effort { least: args.rounds, most: args.most_rounds.max(args.rounds), bound: args.bound / 100.0 };
@@ -90,7 +90,7 @@ fn oracle(args: &LiveEvalArgs, ranks: u32, known: Option<&[Sweep]>, cell: Cell) 
         let channels = CHANNELS.into_iter().filter_map(ChannelChoice::of).collect();
         return Ok(Oracle::Search(Knobs { channels, chunks: vec![ChunkChoice::Own] }, SEARCH));
     };
-    let threads = args.job.threads.first().copied();
+    let threads = args.of_kernels.threads.first().copied();
     // A file of one count says nothing about it.
     let alike =
         |sweep: &&Sweep| sweep.ranks == ranks && (sweep.threads.is_none() || sweep.threads == threads);

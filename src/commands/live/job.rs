@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use anyhow::{Context, Result, anyhow, ensure};
+use anyhow::{Context, Result, anyhow};
+use dynamiccl_live::caller::RanksCaller;
 use dynamiccl_live::clock::Clock;
 use dynamiccl_live::crew::{Limits, LiveError};
 use dynamiccl_live::launch::{LinkTools, Live, Recipe, Sharing, attend};
@@ -38,26 +39,22 @@ pub struct Wish {
     pub bytes: u64,
     /// Threads per block; none for NCCL's own.
     pub threads: Option<u32>,
+    /// All counts of threads of the run, where it has several.
+    pub counts: Vec<u32>,
     /// The share of every GPU that compute beside the calls fills.
     pub beside: Option<f64>,
 }
 
-impl Job {
-    /// Starts ranks for calls of at most so many bytes; `variables` are theirs.
-    pub fn start(
-        args: &JobArgs,
-        clock: Clock,
-        variables: Vec<(String, String)>,
-        bytes: u64,
-        session: &Session,
-    ) -> Result<Self> {
-        ensure!(args.threads.len() <= 1, "--threads: only a sweep tries several; give one");
-        let threads = args.threads.first().copied();
-        Job::start_for(args, &Wish { clock, variables, bytes, threads, beside: None }, session)
+impl Wish {
+    /// Calls of at most so many bytes, and nothing else.
+    pub fn of(clock: Clock, bytes: u64) -> Self {
+        Wish { clock, variables: vec![], bytes, threads: None, counts: vec![], beside: None }
     }
+}
 
-    /// Starts ranks for more than that.
-    pub fn start_for(args: &JobArgs, wish: &Wish, session: &Session) -> Result<Self> {
+impl Job {
+    /// Starts ranks.
+    pub fn start(args: &JobArgs, wish: &Wish, session: &Session) -> Result<Self> {
         let post = Post::find(args, variable)?;
         let gpus = missing::look(args, &post)?;
         let plugin = name(&library::find(args.library.as_deref())?);
@@ -102,6 +99,16 @@ impl Job {
     /// Under what it measures.
     pub fn conditions(&self) -> &Conditions {
         &self.conditions
+    }
+
+    /// How many ranks these words mean.
+    pub fn ranks(args: &JobArgs) -> Result<u32> {
+        Ok(Post::find(args, variable)?.ranks)
+    }
+
+    /// Lets the environment ask the ranks.
+    pub fn into_caller(self) -> RanksCaller {
+        RanksCaller::new(self.live, self.conditions.clock)
     }
 
     /// Lets all ranks end by themselves.
@@ -149,7 +156,7 @@ pub fn told(error: LiveError) -> anyhow::Error {
     }
 }
 
-fn stop(interrupt: Interrupt) -> Box<dyn Fn() -> bool> {
+fn stop(interrupt: Interrupt) -> Box<dyn Fn() -> bool + Send> {
     Box::new(move || interrupt.check().is_err())
 }
 
@@ -179,7 +186,7 @@ fn conditions(args: &JobArgs, ranks: u32, wish: &Wish, begun: Surroundings) -> C
         gpu: begun.gpu,
         cuda: begun.cuda,
         nccl: begun.nccl,
-        threads: args.threads.clone(),
+        threads: wish.counts.clone(),
         load: begun.blocks,
         clock: wish.clock,
     }

@@ -3,6 +3,7 @@
 mod eval;
 mod guard;
 mod job;
+pub(super) mod lived;
 mod missing;
 mod post;
 mod sweep;

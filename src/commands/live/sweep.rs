@@ -32,7 +32,7 @@ pub fn run(args: &SweepArgs, session: &Session) -> Result<Ending> {
     let progress = session.progress("live sweep", (cells.len() * wishes.len()) as u64);
     let (mut sheet, mut report) = (None, None);
     for wish in &wishes {
-        let mut job = Job::start_for(&args.job, wish, session)?;
+        let mut job = Job::start(&args.job, wish, session)?;
         let conditions = job.conditions().clone();
         let sheet = match &mut sheet {
             Some(sheet) => sheet,
@@ -62,18 +62,21 @@ pub fn run(args: &SweepArgs, session: &Session) -> Result<Ending> {
 /// What ranks are started for, once for every count of threads: NCCL reads it once in the life of a process.
 fn wishes(args: &SweepArgs) -> Vec<Wish> {
     let bytes = args.calls.sizes.0.iter().copied().max().unwrap_or(0);
-    let wish =
-        Wish { clock: args.clock.into(), variables: vec![], bytes, threads: None, beside: args.beside };
-    if args.job.threads.is_empty() {
+    let wish = Wish {
+        counts: args.of_kernels.threads.clone(),
+        beside: args.beside,
+        ..Wish::of(args.clock.into(), bytes)
+    };
+    if args.of_kernels.threads.is_empty() {
         return vec![wish];
     }
     let of = |&threads: &u32| Wish { threads: Some(threads), ..wish.clone() };
-    args.job.threads.iter().map(of).collect()
+    args.of_kernels.threads.iter().map(of).collect()
 }
 
 fn columns(args: &SweepArgs) -> Columns {
     Columns {
-        threads: args.job.threads.len() > 1,
+        threads: args.of_kernels.threads.len() > 1,
         chunks: !args.chunks.is_empty(),
         beside: args.beside.is_some(),
     }

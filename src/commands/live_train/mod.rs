@@ -1,4 +1,4 @@
-//! `live train`: a policy fitted to recorded sweeps, and a file that says to which.
+//! `live train`: a policy fitted to recorded sweeps or to real ranks, and a file that says to which.
 
 mod policy;
 mod report;
@@ -9,21 +9,30 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result};
-use dynamiccl_agent::fit::{self, Fit, Setup};
+use anyhow::{Context, Result, ensure};
+use dynamiccl_agent::fit::{self, Fit, Ground, Setup};
 use dynamiccl_env::cluster::Cluster;
 use dynamiccl_env::curriculum::Curriculum;
+use dynamiccl_env::lived::Limits;
 use dynamiccl_env::model::ConstantsFile;
 use dynamiccl_env::swept::Swept;
 use dynamiccl_policies::frozen::{Frozen, SHIPPED};
 
+use super::live::lived;
 use super::policy_file::shipped;
 use super::train::settings;
 use crate::args::LiveTrainArgs;
 use crate::atomic::OutFile;
 use crate::exit::Ending;
+use crate::interrupt::Interrupted;
 use crate::session::Session;
 use report::Report;
+
+/// Times that one launch of a call is timed at most: more says nothing new.
+const MOST: usize = 25;
+
+/// Updates without a call after which everything worth calling is known.
+const IDLE: u32 = 8;
 
 /// Makes the plan and carries it out.
 pub fn run(args: &LiveTrainArgs, session: &Session) -> Result<Ending> {
@@ -31,30 +40,45 @@ pub fn run(args: &LiveTrainArgs, session: &Session) -> Result<Ending> {
         SHIPPED => shipped()?,
         file => Frozen::open(file.as_ref())?,
     };
-    let setup = setup(args, &source, session.seed)?;
+    let plan = plan(args, &source, session.seed)?;
     let others = sweeps("--judge", &args.judge, args)?;
     let mut out = OutFile::create(&args.out)?;
+    let ground = match ground(args, session)? {
+        Ok(ground) => ground,
+        Err(ending) => return Ok(ending),
+    };
     let begun = Instant::now();
-    let fit = train(setup, args, session)?;
-    let frozen = policy::fitted(&source, &fit, args, session.seed);
+    let (fit, interrupted) = train(Setup { ground: ground.clone(), ..plan }, args, session)?;
+    let frozen = policy::fitted(&source, &fit, args, (&ground, session.seed));
     let bytes = frozen.to_bytes();
     Frozen::read(&bytes).context("what would be written cannot be read")?;
     out.write_all(&bytes).with_context(|| format!("cannot write {}", args.out.display()))?;
     out.commit()?;
-    let report = Report::new(args, [&source, &frozen], &fit, &others, begun.elapsed().as_secs_f64())?;
+    let fitted = (&fit, &ground);
+    let report = Report::new(args, [&source, &frozen], fitted, &others, begun.elapsed().as_secs_f64())?;
     session.report("live train", &report)?;
+    ensure!(!interrupted, Interrupted);
     Ok(if report.passed == Some(false) { Ending::No } else { Ending::Done })
 }
 
-fn setup(args: &LiveTrainArgs, source: &Frozen, seed: u64) -> Result<Setup> {
-    let config = settings::with(fit::usual(), &args.set)?;
+/// All but what it is fitted to, which may be costly to begin.
+fn plan(args: &LiveTrainArgs, source: &Frozen, seed: u64) -> Result<Setup> {
+    let usual = if args.sweep.is_empty() { fit::usual_live() } else { fit::usual() };
+    let config = settings::with(usual, &args.set)?;
     config.check()?;
+    let update = config.rollout.environments * config.rollout.steps;
+    ensure!(
+        !args.sweep.is_empty() || args.calls >= update as u64,
+        "--calls {}: one update takes up to {update}; give as many, or --set rollout.environments less",
+        args.calls
+    );
     let curriculum = Curriculum::load(&args.curriculum)?;
     let cores = || thread::available_parallelism().map_or(1, |cores| cores.get());
     Ok(Setup {
         policy: source.weights.clone(),
         margin: source.about.margin,
-        sweeps: sweeps("--sweep", &args.sweep, args)?,
+        ground: Ground::Sweeps(Vec::new()),
+        doubts: args.doubt,
         stage: Arc::clone(curriculum.stages.last().context("a curriculum without a stage")?),
         simulated: args.simulated,
         config,
@@ -64,6 +88,17 @@ fn setup(args: &LiveTrainArgs, source: &Frozen, seed: u64) -> Result<Setup> {
         threads: args.threads.map_or_else(cores, usize::from),
         constants: Arc::new(ConstantsFile::full()),
     })
+}
+
+/// What it is fitted to; how it ended where this is another rank than the first, whose work is done.
+fn ground(args: &LiveTrainArgs, session: &Session) -> Result<Result<Ground, Ending>> {
+    if !args.sweep.is_empty() {
+        return Ok(Ok(Ground::Sweeps(sweeps("--sweep", &args.sweep, args)?)));
+    }
+    let limits = Limits { slowdown: args.slowdown, most: MOST, doubts: args.doubt };
+    let started = lived::start(&args.job, &args.of_ranks, args.cluster.as_deref(), limits, session);
+    let started = started.context("--sweep names what was recorded; without, real ranks are needed")?;
+    Ok(started.map(Ground::Live))
 }
 
 fn sweeps(flag: &str, paths: &[PathBuf], args: &LiveTrainArgs) -> Result<Vec<Arc<Swept>>> {
@@ -77,17 +112,33 @@ fn sweeps(flag: &str, paths: &[PathBuf], args: &LiveTrainArgs) -> Result<Vec<Arc
     Ok(sweeps)
 }
 
-/// Fits until it is good enough, or steps or seconds have run out.
-fn train(setup: Setup, args: &LiveTrainArgs, session: &Session) -> Result<Fit> {
+/// Fits until it is good enough, or steps, calls or seconds have run out; whether somebody has stopped it before.
+fn train(setup: Setup, args: &LiveTrainArgs, session: &Session) -> Result<(Fit, bool)> {
     let begun = Instant::now();
+    let lived = if let Ground::Live(lived) = &setup.ground { Some(Arc::clone(lived)) } else { None };
+    let rollout = setup.config.rollout.environments * setup.config.rollout.steps;
+    let called = || lived.as_ref().map_or(0, |lived| lived.called());
+    // No more than was allowed, so a rollout that might be too long is not begun.
+    let spent = || lived.is_some() && called() + rollout as u64 > args.calls;
     let mut fit = Fit::new(setup)?;
-    let progress = session.progress("live train", args.steps);
-    while !fit.done() && begun.elapsed() < Duration::from_secs(args.seconds) {
-        let before = fit.steps();
-        fit.update()?;
+    let progress = session.progress("live train", if lived.is_some() { args.calls } else { args.steps });
+    let (mut interrupted, mut idle) = (false, 0);
+    while !fit.done() && !spent() && !interrupted && begun.elapsed() < Duration::from_secs(args.seconds) {
+        let done = |fit: &Fit| if lived.is_some() { called() } else { fit.steps() };
+        let before = done(&fit);
+        let updated = fit.update();
+        interrupted = session.interrupt().check().is_err();
+        if !interrupted {
+            updated?;
+        }
+        idle = if lived.is_some() && called() == before { idle + 1 } else { 0 };
+        if idle >= IDLE && fit.best().headroom() >= args.enough {
+            break;
+        }
         progress.remark(&format!("{:.1} % of the headroom", 100.0 * fit.best().headroom()));
-        progress.advance(fit.steps() - before)?;
+        // That it was interrupted is known.
+        let _ = progress.advance(done(&fit) - before);
     }
     fit.judge()?;
-    Ok(fit)
+    Ok((fit, interrupted))
 }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use dynamiccl_agent::fit::Fit;
+use dynamiccl_agent::fit::{Fit, Ground};
 use dynamiccl_agent::run::clock::Utc;
 use dynamiccl_env::swept::{Judgement, VERSION};
 use dynamiccl_policies::frozen::{About, Frozen, Training};
@@ -10,16 +10,15 @@ use dynamiccl_policies::frozen::{About, Frozen, Training};
 use crate::args::LiveTrainArgs;
 
 /// The policy, made from `source`.
-pub fn fitted(source: &Frozen, fit: &Fit, args: &LiveTrainArgs, seed: u64) -> Frozen {
+pub fn fitted(source: &Frozen, fit: &Fit, args: &LiveTrainArgs, (ground, seed): (&Ground, u64)) -> Frozen {
     let best = fit.best();
-    let sweeps: Vec<String> = best.untold.iter().map(|judged| word(&judged.sweep)).collect();
     let mut nccl = source.about.nccl.clone();
     if !nccl.contains(&VERSION.to_string()) {
         nccl.push(VERSION.to_string());
         nccl.sort();
     }
     let training = Training {
-        curriculum: format!("sweeps {} and {}", sweeps.join(" "), args.curriculum),
+        curriculum: format!("{} and {}", lessons(fit, ground), args.curriculum),
         seeds: vec![seed],
         steps: best.steps,
         version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -36,6 +35,17 @@ pub fn fitted(source: &Frozen, fit: &Fit, args: &LiveTrainArgs, seed: u64) -> Fr
         ..source.about.clone()
     };
     Frozen { weights: best.weights.clone(), about }
+}
+
+/// What it was fitted to.
+fn lessons(fit: &Fit, ground: &Ground) -> String {
+    match ground {
+        Ground::Sweeps(_) => {
+            let sweeps = fit.best().untold.iter().map(|judged| word(&judged.sweep));
+            format!("sweeps {}", sweeps.collect::<Vec<_>>().join(" "))
+        }
+        Ground::Live(lived) => format!("{} calls on {} real ranks", lived.called(), lived.ranks()),
+    }
 }
 
 fn results(judged: &Judgement) -> [(String, f64); 2] {
@@ -55,12 +65,18 @@ fn word(name: &str) -> String {
 fn command(args: &LiveTrainArgs, seed: u64) -> String {
     let name = |path: &Path| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let sweeps: Vec<String> = args.sweep.iter().map(|path| name(path)).collect();
-    let LiveTrainArgs { steps, enough, simulated, curriculum, .. } = args;
+    let ranks = args.job.ranks.map_or(String::new(), |ranks| format!("--ranks {ranks} "));
+    let ground = if sweeps.is_empty() {
+        format!("{ranks}--calls {} --slowdown {}", args.calls, args.slowdown)
+    } else {
+        format!("--sweep {}", sweeps.join(","))
+    };
+    let LiveTrainArgs { steps, enough, doubt, simulated, curriculum, .. } = args;
     let mut words = format!(
-        "dynamiccl live train --policy {} --sweep {} --seed {seed} --steps {steps} --enough {enough} --simulated \
-         {simulated} --curriculum {curriculum}",
+        "dynamiccl live train --policy {} {} --seed {seed} --steps {steps} --enough {enough} --doubt {doubt} \
+         --simulated {simulated} --curriculum {curriculum}",
         name(args.policy.as_ref()),
-        sweeps.join(","),
+        ground,
     );
     args.cluster.iter().for_each(|cluster| words += &format!(" --cluster {cluster}"));
     args.set.iter().for_each(|set| words += &format!(" --set {set}"));

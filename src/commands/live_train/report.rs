@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use anyhow::Result;
-use dynamiccl_agent::fit::{Fit, Judged};
+use dynamiccl_agent::fit::{Fit, Ground, Judged};
 use dynamiccl_env::swept::{Judgement, Swept};
 use dynamiccl_policies::frozen::Frozen;
 use serde::Serialize;
@@ -16,12 +16,15 @@ use crate::table::{Column, Table};
 /// What came of it.
 #[derive(Debug, Serialize)]
 pub struct Report {
+    way: &'static str,
     policy: String,
     source_hash: String,
     out: String,
     hash: String,
     steps: u64,
     best_step: u64,
+    /// Decisions that were timed on real ranks; none with sweeps.
+    calls: Option<u64>,
     seconds: f64,
     sweeps: Vec<Line>,
     /// The smallest share of what there was to win on a sweep that was won.
@@ -50,12 +53,13 @@ struct Won {
     speedup: f64,
     headroom: Option<f64>,
     worst_cell: f64,
+    below: usize,
 }
 
 impl Won {
     fn of(judged: &Judgement) -> Self {
-        let Judgement { speedup, headroom, worst_cell, .. } = *judged;
-        Won { speedup, headroom, worst_cell }
+        let Judgement { speedup, headroom, worst_cell, below, .. } = *judged;
+        Won { speedup, headroom, worst_cell, below }
     }
 }
 
@@ -64,7 +68,7 @@ impl Report {
     pub fn new(
         args: &LiveTrainArgs,
         [source, written]: [&Frozen; 2],
-        fit: &Fit,
+        (fit, ground): (&Fit, &Ground),
         others: &[Arc<Swept>],
         seconds: f64,
     ) -> Result<Self> {
@@ -73,7 +77,13 @@ impl Report {
         let [before, after] = fit.elsewhere(others)?;
         let mut sweeps = lines(true, fit.before(), fit.best());
         sweeps.extend(lines(false, &before, &after));
+        let (way, calls) = match ground {
+            Ground::Sweeps(_) => ("sweep", None),
+            Ground::Live(lived) => ("live", Some(lived.called())),
+        };
         Ok(Report {
+            way,
+            calls,
             policy: args.policy.clone(),
             source_hash: hash(source),
             out: name(&args.out),
@@ -110,7 +120,16 @@ fn percent(share: Option<f64>) -> String {
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "# measured: {} {} fitted in {} steps", self.policy, self.source_hash, self.steps)?;
+        let (policy, hash, steps) = (&self.policy, &self.source_hash, self.steps);
+        match self.calls {
+            Some(calls) => {
+                writeln!(
+                    f,
+                    "# measured: {policy} {hash} fitted to live episodes, {calls} calls on real ranks in {steps} steps"
+                )?;
+            }
+            None => writeln!(f, "# measured: {policy} {hash} fitted to a recorded sweep in {steps} steps")?,
+        }
         let mut table = Table::new([
             Column::left("sweep"),
             Column::left("fitted"),
@@ -121,6 +140,7 @@ impl fmt::Display for Report {
             Column::right("after").unit("(x)"),
             Column::right("won").unit("(%)"),
             Column::right("worst").unit("(x)"),
+            Column::right("below").unit("(cells)"),
             Column::right("told").unit("(%)"),
         ]);
         for line in &self.sweeps {
@@ -134,6 +154,7 @@ impl fmt::Display for Report {
                 format!("{:.3}", line.after.speedup),
                 percent(line.after.headroom),
                 format!("{:.3}", line.after.worst_cell),
+                line.after.below.to_string(),
                 percent(line.told.headroom),
             ]);
         }

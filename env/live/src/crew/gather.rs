@@ -10,7 +10,9 @@ use super::fault::{LiveError, What};
 use super::log::tail;
 use super::member::{Child, Event, Member};
 use super::{Crew, GLANCE, Limits, event_of};
-use crate::message::{Hello, Reply};
+use crate::launch::secret;
+use crate::message::{Challenge, Hello, Reply, Welcome};
+use crate::proof::{Side, proof, proves};
 use crate::wire::{Reader, Writer};
 
 /// How long a stranger may take to say who it is.
@@ -43,7 +45,7 @@ impl Door {
     }
 
     /// The next worker, if one knocks; whoever does not know the secret is sent away.
-    fn next(&self) -> Option<(Hello, TcpStream, Reader)> {
+    fn next(&self) -> Option<(Hello, Writer, Reader)> {
         let (stream, _) = self.listener.accept().ok()?;
         let open = || -> io::Result<(TcpStream, Reader)> {
             stream.set_nonblocking(false)?;
@@ -52,10 +54,25 @@ impl Door {
             Ok((stream.try_clone()?, Reader::new(stream)))
         };
         let (stream, mut reader) = open().ok()?;
+        let stream = Writer::new(stream);
+        let hello = self.greet(&stream, &mut reader)?;
+        reader.be_patient().ok()?;
+        Some((hello, stream, reader))
+    }
+
+    /// Asks who knocks to prove that it knows the secret, and proves the same.
+    fn greet(&self, writer: &Writer, reader: &mut Reader) -> Option<Hello> {
+        let challenge = Challenge { nonce: secret().ok()? };
+        writer.send(&challenge).ok()?;
         let hello: Hello = reader.next().ok()??;
-        stream.set_read_timeout(None).ok()?;
-        let known = hello.secret == self.secret && hello.version == env!("CARGO_PKG_VERSION");
-        known.then_some((hello, stream, reader))
+        let said = hello.said(&challenge);
+        let known = proves(&hello.proof, &self.secret, Side::Worker, &said.each_ref().map(String::as_str));
+        if !known || hello.version != env!("CARGO_PKG_VERSION") {
+            return None;
+        }
+        let proof = proof(&self.secret, Side::Coordinator, &[&hello.nonce]);
+        writer.send(&Welcome { proof }).ok()?;
+        Some(hello)
     }
 }
 
@@ -66,7 +83,7 @@ pub fn gather(
     ranks: u32,
     mut children: Vec<Option<Child>>,
     limits: Limits,
-    stop: Box<dyn Fn() -> bool>,
+    stop: Box<dyn Fn() -> bool + Send>,
 ) -> Result<Crew, LiveError> {
     let (send, events) = mpsc::channel();
     let mut came: Vec<Option<Arrived>> = (0..ranks).map(|_| None).collect();
@@ -89,16 +106,14 @@ pub fn gather(
     }
     let members = came.into_iter().flatten().zip(children).enumerate();
     let members = members
-        .map(|(rank, (Arrived { pid, stream }, child))| {
-            Member::new(rank as u32, pid, Writer::new(stream), child)
-        })
+        .map(|(rank, (Arrived { pid, stream }, child))| Member::new(rank as u32, pid, stream, child))
         .collect();
     Ok(Crew { members, events, limits, stop })
 }
 
 struct Arrived {
     pid: u32,
-    stream: TcpStream,
+    stream: Writer,
 }
 
 /// Reads what a worker says for as long as it does.
@@ -145,5 +160,49 @@ fn kill(children: Vec<Option<Child>>) {
     for mut child in children.into_iter().flatten() {
         let _ = child.process.kill();
         let _ = child.process.wait();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECRET: &str = "what only ranks of a run know";
+
+    /// Knocks with a secret; what the door makes of it.
+    fn knock(secret_of_worker: &str, rank_said: u32) -> Option<u32> {
+        let door = Door::open("127.0.0.1", 0, SECRET.to_owned()).unwrap();
+        let stream = TcpStream::connect(door.address().unwrap()).unwrap();
+        let secret_of_worker = secret_of_worker.to_owned();
+        let worker = thread::spawn(move || {
+            let (writer, mut reader) = (Writer::new(stream.try_clone().unwrap()), Reader::new(stream));
+            let challenge: Challenge = reader.next().unwrap().unwrap();
+            let (nonce, version) = ("n".to_owned(), env!("CARGO_PKG_VERSION").to_owned());
+            let mut hello = Hello { proof: String::new(), nonce, rank: 1, pid: 7, version };
+            let said = hello.said(&challenge);
+            hello.proof = proof(&secret_of_worker, Side::Worker, &said.each_ref().map(String::as_str));
+            hello.rank = rank_said;
+            let line = serde_json::to_string(&hello).unwrap();
+            assert!(!line.contains(&secret_of_worker), "{line}");
+            writer.send(&hello).unwrap();
+            let welcome: Option<Welcome> = reader.next().unwrap_or_default();
+            welcome.is_some_and(|welcome| proves(&welcome.proof, SECRET, Side::Coordinator, &["n"]))
+        });
+        let until = Instant::now() + COURTESY;
+        let came = loop {
+            match door.next() {
+                None if !worker.is_finished() && Instant::now() < until => {}
+                came => break came.map(|(hello, ..)| hello.rank),
+            }
+        };
+        assert_eq!(worker.join().unwrap(), came.is_some(), "who is let in is told so, by somebody who may");
+        came
+    }
+
+    #[test]
+    fn who_cannot_prove_the_secret_is_sent_away() {
+        assert_eq!(knock(SECRET, 1), Some(1));
+        assert_eq!(knock("another secret", 1), None);
+        assert_eq!(knock(SECRET, 2), None, "a proof is of one rank");
     }
 }

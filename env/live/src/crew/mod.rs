@@ -50,7 +50,7 @@ pub struct Crew {
     events: Receiver<(usize, Event)>,
     limits: Limits,
     /// Whether somebody wants to stop.
-    stop: Box<dyn Fn() -> bool>,
+    stop: Box<dyn Fn() -> bool + Send>,
 }
 
 impl Crew {

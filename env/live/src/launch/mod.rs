@@ -84,7 +84,7 @@ impl Recipe {
 
 impl Live {
     /// Starts workers, or that of this rank, and waits until all have come.
-    pub fn start(recipe: &Recipe, stop: Box<dyn Fn() -> bool>) -> Result<Self, LiveError> {
+    pub fn start(recipe: &Recipe, stop: Box<dyn Fn() -> bool + Send>) -> Result<Self, LiveError> {
         let site = Site::new(recipe)?;
         let door = match &recipe.among {
             Some(among) => among.door()?,

@@ -17,6 +17,9 @@ pub enum WorkerError {
     /// There is no coordinator.
     #[error("{0}: the coordinator cannot be reached: {1}")]
     Unreachable(String, io::Error),
+    /// Who is there does not know the secret.
+    #[error("{0}: who listens there is not the coordinator of this run; is another one at the same port?")]
+    Impostor(String),
     /// CUDA or NCCL refuses.
     #[error("{0}")]
     Gpu(#[from] GpuError),

@@ -8,6 +8,7 @@ mod errors;
 mod heart;
 mod rank;
 
+use std::io;
 use std::net::TcpStream;
 use std::sync::mpsc;
 use std::sync::{Arc, Weak};
@@ -18,7 +19,9 @@ use dynamiccl_gpu::{die_with_parent, leave, parent};
 
 pub use errors::WorkerError;
 
-use crate::message::{Answer, Hello, Reply, Request};
+use crate::launch::secret;
+use crate::message::{Answer, Challenge, Hello, Reply, Request, Welcome};
+use crate::proof::{Side, proof, proves};
 use crate::wire::{Reader, Writer};
 use heart::Doing;
 use rank::Rank;
@@ -84,17 +87,34 @@ pub fn run(identity: &Identity) -> Result<(), WorkerError> {
     let broken = |error: std::io::Error| WorkerError::Unreachable(identity.address.clone(), error);
     stream.set_nodelay(true).map_err(broken)?;
     let writer = Arc::new(Writer::new(stream.try_clone().map_err(broken)?));
-    let hello = Hello {
-        secret: identity.secret.clone(),
+    stream.set_read_timeout(Some(PATIENCE)).map_err(broken)?;
+    let mut reader = Reader::new(stream);
+    let met = greet(identity, &writer, &mut reader).and_then(|known| reader.be_patient().map(|()| known));
+    if !met.map_err(broken)? {
+        return Err(WorkerError::Impostor(identity.address.clone()));
+    }
+    let requests = listen(reader);
+    let doing = Arc::new(Doing::default());
+    heart::start(Arc::clone(&doing), Arc::clone(&writer));
+    serve(identity, &requests, &doing, &writer)
+}
+
+/// Proves the secret, and whether who is there knows it, too.
+fn greet(identity: &Identity, writer: &Writer, reader: &mut Reader) -> io::Result<bool> {
+    let gone = || io::Error::new(io::ErrorKind::UnexpectedEof, "it has closed the connection");
+    let challenge: Challenge = reader.next()?.ok_or_else(gone)?;
+    let mut hello = Hello {
+        proof: String::new(),
+        nonce: secret()?,
         rank: identity.rank,
         pid: std::process::id(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
     };
-    writer.send(&hello).map_err(broken)?;
-    let requests = listen(Reader::new(stream));
-    let doing = Arc::new(Doing::default());
-    heart::start(Arc::clone(&doing), Arc::clone(&writer));
-    serve(identity, &requests, &doing, &writer)
+    let said = hello.said(&challenge);
+    hello.proof = proof(&identity.secret, Side::Worker, &said.each_ref().map(String::as_str));
+    writer.send(&hello)?;
+    let welcome: Welcome = reader.next()?.ok_or_else(gone)?;
+    Ok(proves(&welcome.proof, &identity.secret, Side::Coordinator, &[&hello.nonce]))
 }
 
 /// Does one request after the other.

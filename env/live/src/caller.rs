@@ -1,0 +1,76 @@
+//! Ranks as the environment asks them: a decision timed in turn with NCCL's own choice.
+
+use std::collections::BTreeSet;
+
+use dynamiccl_env::lived::{Caller, InTurn};
+use dynamiccl_spec::{ChannelChoice, ChunkChoice, Collective, CostTable, Order, Pair};
+
+use crate::cell::Cell;
+use crate::clock::Clock;
+use crate::crew::LiveError;
+use crate::launch::Live;
+use crate::measure::{Measured, Meter};
+
+/// Rounds of one decision.
+const ROUNDS: u32 = 2;
+
+/// Ranks that are asked call by call.
+#[derive(Debug)]
+pub struct RanksCaller {
+    live: Live,
+    clock: Clock,
+    /// What was warmed up, and its results compared.
+    warm: BTreeSet<(Cell, Option<Asked>)>,
+}
+
+impl RanksCaller {
+    /// Takes ranks whose communicator has begun.
+    pub fn new(live: Live, clock: Clock) -> Self {
+        RanksCaller { live, clock, warm: BTreeSet::new() }
+    }
+
+    fn timed(&mut self, cell: Cell, other: Option<Setting>) -> Result<Option<InTurn>, LiveError> {
+        let mut orders = vec![Order::Own];
+        orders.extend(other.map(|(pair, channels)| Order::Knobs { pair, channels, chunk: ChunkChoice::Own }));
+        let known = (cell, other.map(|(pair, channels)| (pair.index(), channels.requested())));
+        let mut meter = Meter { crew: &mut self.live.crew, clock: self.clock, beside: false };
+        if !self.warm.contains(&known) {
+            if meter.warm(cell, &orders)?.len() < orders.len() {
+                return Ok(None);
+            }
+            self.warm.insert(known);
+        }
+        let setting = |&order: &Order| Measured {
+            order,
+            handed: dynamiccl_spec::Knobs::OWN,
+            rounds: vec![],
+            loads: vec![],
+        };
+        let mut settings: Vec<Measured> = orders.iter().map(setting).collect();
+        meter.rounds(cell, &mut settings, ROUNDS)?;
+        let mut rounds = settings.into_iter().map(|setting| setting.rounds);
+        let (own, other) = (rounds.next().unwrap_or_default(), rounds.next().unwrap_or_default());
+        Ok(Some(InTurn { own, other }))
+    }
+}
+
+type Setting = (Pair, ChannelChoice);
+/// The same as something that has an order.
+type Asked = (usize, Option<u32>);
+
+impl Caller for RanksCaller {
+    fn look(&mut self, collective: Collective, bytes: u64) -> Result<CostTable, String> {
+        let mut meter = Meter { crew: &mut self.live.crew, clock: self.clock, beside: false };
+        let look = meter.look(Cell { collective, bytes }).map_err(|error| error.to_string())?;
+        Ok(look.table)
+    }
+
+    fn time(
+        &mut self,
+        collective: Collective,
+        bytes: u64,
+        other: Option<Setting>,
+    ) -> Result<Option<InTurn>, String> {
+        self.timed(Cell { collective, bytes }, other).map_err(|error| error.to_string())
+    }
+}
