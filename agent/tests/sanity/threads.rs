@@ -6,6 +6,7 @@ use dynamiccl_agent::Config;
 use dynamiccl_agent::config::RolloutConfig;
 use dynamiccl_agent::learn::Device;
 use dynamiccl_agent::trainer::Trainer;
+use dynamiccl_agent::subject::Knobs;
 use dynamiccl_agent::training::{Setup, Training};
 use dynamiccl_env::curriculum::Curriculum;
 use dynamiccl_env::model::ConstantsFile;
@@ -57,12 +58,14 @@ fn simulated(threads: usize) -> String {
     let rollout =
         RolloutConfig { environments: 6, refresh: 4, held: 0.25, hindsight: 0.25, ..config.rollout };
     let setup = Setup {
-        curriculum: Curriculum::load("smoke").expect("a curriculum of ours"),
+        subject: Knobs {
+            curriculum: Curriculum::load("smoke").expect("a curriculum of ours"),
+            constants: Arc::new(ConstantsFile::full()),
+        },
         config: Config { rollout, ..config },
         seed: 3,
         threads,
         device: Device::Flex,
-        constants: Arc::new(ConstantsFile::full()),
     };
     let mut training = Training::new(setup).expect("a run that begins");
     for _ in 0..2 {

@@ -42,7 +42,7 @@ impl Episode {
         let setting = &lesson.setting;
         let (usual, mut work) = (Arrangement::usual(&setting.network), Work::default());
         let mut survey = Traffic::new(setting, 0.0, rng.random(), 0);
-        let reference_ms = (lesson.reference == Reference::Mean).then(|| {
+        let reference_ms = (lesson.reference != Reference::Sample).then(|| {
             let times = (0..SURVEYED).map(|_| work.time(setting, &usual, &survey.next_sample()));
             times.sum::<f64>() / f64::from(SURVEYED)
         });
@@ -70,14 +70,15 @@ impl Episode {
     /// Moves and runs one collective.
     pub fn step(&mut self, moved: Move) -> (f64, WanInfo) {
         let setting = &self.lesson.setting;
-        let (now, _) = &self.links[self.links.len() - 1];
+        let (now, (_, least_ms)) = &self.links[self.links.len() - 1];
         let (_, (best, _)) = &self.links[0];
+        let least_ms = if self.lesson.reference == Reference::Excess { *least_ms } else { 0.0 };
         let done = self.operation.act(setting, moved, &self.prospect, best, now, &mut self.work);
         let base_ms = self.work.time(setting, &self.usual, now);
         let (ms, cost_ms) = (done.ms, done.cost_ms);
         let info = WanInfo { collectives: self.operation.done(), ms, cost_ms, base_ms };
         self.proceed();
-        (-(ms + cost_ms) / self.reference_ms.unwrap_or(base_ms), info)
+        (-(ms + cost_ms - least_ms) / self.reference_ms.unwrap_or(base_ms), info)
     }
 
     /// Traffic goes on.
