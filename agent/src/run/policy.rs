@@ -13,12 +13,7 @@ use super::whole;
 use crate::subject::Subject;
 
 /// What a policy of this run says about itself after so many steps.
-pub fn about<S: Subject>(
-    settings: &Settings,
-    subject: &S,
-    steps: u64,
-    results: Vec<(String, f64)>,
-) -> About {
+pub fn about<S: Subject>(settings: &Settings, subject: &S, steps: u64, results: Vec<(String, f64)>) -> About {
     let Settings { version, started, curriculum, seed, .. } = settings;
     // A file's name may hold what no list of words may.
     let stem = Path::new(curriculum).file_stem().unwrap_or_default().to_string_lossy();

@@ -198,7 +198,7 @@ mod documented_keys {
     use super::*;
     use crate::learn::Losses;
     use crate::progress::{Episodes, Seconds, Update};
-    use crate::subject::Verdict;
+    use crate::subject::{RailsCell, RailsVerdict, Verdict, WanCell, WanVerdict};
 
     fn update() -> Update {
         Update {
@@ -287,6 +287,17 @@ mod documented_keys {
             .collect();
         assert_eq!(written, documented("TensorBoard"));
         assert!(events.iter().any(|event| event.has_session_log()));
+    }
+
+    /// Runs on networks that change have figures of their own, and nothing else that others have not.
+    #[test]
+    fn the_page_explains_the_figures_of_networks_that_change() {
+        let wan = WanVerdict { cells: vec![WanCell { rho: 0.95, ..WanCell::default() }] }.figures();
+        let rails = RailsVerdict { cells: vec![RailsCell { pp: 4, ..RailsCell::default() }] }.figures();
+        assert_eq!(wan["learned_ms"].keys().collect::<Vec<_>>(), ["all", "rho0.95"]);
+        assert_eq!(rails["increase"].keys().collect::<Vec<_>>(), ["all", "pp4"]);
+        let names = wan.keys().chain(rails.keys()).map(|&name| name.to_owned());
+        assert_eq!(names.collect::<BTreeSet<_>>(), documented("Networks that change"));
     }
 
     fn keys(prefix: &str, value: &Value, found: &mut BTreeSet<String>) {

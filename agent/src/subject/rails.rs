@@ -110,12 +110,7 @@ impl Subject for Rails {
         move || Dressed::new(RailsEnv::new(Arc::clone(&stage))).expect("it fits")
     }
 
-    fn judge(
-        &self,
-        _: &Self::Stage,
-        weights: &Weights,
-        look: &Look<'_>,
-    ) -> Result<RailsVerdict, TrainError> {
+    fn judge(&self, _: &Self::Stage, weights: &Weights, look: &Look<'_>) -> Result<RailsVerdict, TrainError> {
         let of = |&(pp, gflops): &(u32, f64)| cell(pp, gflops, weights, look);
         Ok(RailsVerdict { cells: JOBS.iter().map(of).collect() })
     }

@@ -84,8 +84,9 @@ pub enum Reference {
     Sample,
     /// The mean of that over many collectives: the sum of rewards is then the mean time, costs included.
     Mean,
-    /// The same, and only what a collective takes longer than on the best ring and routes for its links counts. No
-    /// move changes those, so whoever is better in one is in the other; but most of what traffic adds is gone.
+    /// The same with a tenth of what rebuilding costs, and only what a collective takes longer than on the best ring and
+    /// routes for its links counts. No move changes those, so whoever is better in one is in the other; but most of what
+    /// traffic adds is gone, and jobs in which changes are dear do not drown the others.
     Excess,
 }
 

@@ -17,8 +17,7 @@ pub fn finish<L: Lesson>(job: &mut Job<L>, args: &TrainArgs, session: &Session) 
     let weights = best.map_or_else(|| job.training.weights(), |best| best.weights.clone());
     let steps_of_best = best.map_or(steps, |best| best.step);
     let path = job.run.path(POLICY);
-    let about =
-        |results| policy::about(job.run.settings(), job.training.subject(), steps_of_best, results);
+    let about = |results| policy::about(job.run.settings(), job.training.subject(), steps_of_best, results);
     policy::write(&path, weights.clone(), about(Vec::new()))?;
     let Ended { document, command, results } = L::conclude(job, args, session)?;
     policy::write(&path, weights, about(results))?;

@@ -11,8 +11,8 @@ use dynamiccl_env::wan::compare::{Comparison, Figures};
 use dynamiccl_env::wan::control::{Cadence, Threshold};
 use serde::Serialize;
 
-use super::plan::{About, Plan};
 use super::page;
+use super::plan::{About, Plan};
 use crate::atomic::OutFile;
 use crate::commands::actor;
 use crate::session::Session;

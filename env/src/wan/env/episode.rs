@@ -18,6 +18,8 @@ use crate::wan::{Arrangement, Operation, Prospect, Search};
 
 /// Collectives that a mean time is taken from.
 const SURVEYED: u32 = 256;
+/// Collectives over which a rebuilding is thought to be spread where jobs of all costs are to count alike.
+const SPREAD: f64 = 10.0;
 
 /// A running job.
 #[derive(Debug)]
@@ -44,7 +46,10 @@ impl Episode {
         let mut survey = Traffic::new(setting, 0.0, rng.random(), 0);
         let reference_ms = (lesson.reference != Reference::Sample).then(|| {
             let times = (0..SURVEYED).map(|_| work.time(setting, &usual, &survey.next_sample()));
-            times.sum::<f64>() / f64::from(SURVEYED)
+            let mean = times.sum::<f64>() / f64::from(SURVEYED);
+            let spread =
+                if lesson.reference == Reference::Excess { lesson.costs.rebuild_ms / SPREAD } else { 0.0 };
+            mean + spread
         });
         let mut traffic = Traffic::new(setting, lesson.rho, rng.random(), 0);
         let (mut search, mut trend) = (Search::new(&setting.network), Trend::default());

@@ -67,8 +67,7 @@ impl fmt::Display for Judged {
             ms("clairvoyant"),
         ]);
         for WanCell { rho, best_cadence, threshold, learned, clairvoyant } in &self.verdict.cells {
-            let [a, b, c, d] =
-                [best_cadence, threshold, learned, clairvoyant].map(|ms| format!("{ms:.2}"));
+            let [a, b, c, d] = [best_cadence, threshold, learned, clairvoyant].map(|ms| format!("{ms:.2}"));
             table.row([rho.to_string(), a, b, c, d]);
         }
         write!(f, "{table}")
