@@ -87,16 +87,38 @@ fn who_decides_is_compared_on_the_same_traffic() {
     assert!(text.contains("\nSummary  "), "{text}");
 }
 
+/// The shipped policy, on traffic that it has never met and that is none of the tests' by which it was chosen.
 #[test]
-fn without_a_policy_there_is_no_number_for_it() {
+fn the_shipped_policy_closes_half_of_the_gap_and_beats_the_trigger() {
+    let words = "wan --policy learned --rho 0.95 --rebuild-ms 100 --reroute-ms 5 --traces 6 --seed 77";
+    let document = Dir::new().run(&format!("{words} --collectives 1000 --json")).json();
+    let mean = |who: &str| number(&document[who]["mean_ms"]);
+    for who in ["cadence10", "best_cadence", "threshold", "learned", "clairvoyant"] {
+        assert!(mean(who) > 0.0 && number(&document[who]["std_ms"]) > 0.0, "{who}");
+    }
+    let [cadence, learned, least] = ["best_cadence", "learned", "clairvoyant"].map(mean);
+    let closed = (cadence - learned) / (cadence - least);
+    assert!(closed >= 0.5 && learned < mean("threshold"), "{closed} {learned} {}", mean("threshold"));
+}
+
+#[test]
+fn it_holds_where_traffic_does_not_last() {
+    let words = "wan --policy learned --rho 0 --traces 3 --collectives 500 --seed 77 --json";
+    let document = Dir::new().run(words).json();
+    let mean = |who: &str| number(&document[who]["mean_ms"]);
+    assert!(mean("learned") < 1.01 * mean("threshold").min(mean("best_cadence")), "{document}");
+}
+
+#[test]
+fn a_policy_for_something_else_is_refused() {
     let dir = Dir::new();
-    dir.run("wan --policy learned --rho 0.95 --json").assert_error(
-        "error: --policy learned: no policy for WANs comes with this build; --policy none compares cadences and \
-         triggers without one",
-    );
     let said = dir.run("wan --policy mine.safetensors");
     assert!(said.stderr.starts_with("error: --policy mine.safetensors: "), "{}", said.stderr);
     assert_eq!(said.code, 2);
+    dir.write_policy("knobs.safetensors");
+    dir.run("wan --policy knobs.safetensors").assert_error(
+        "error: --policy knobs.safetensors: it was trained on \"\"; give a policy that was trained on \"wan\"",
+    );
 }
 
 #[test]

@@ -14,6 +14,7 @@ use std::sync::Arc;
 
 use dynamiccl_agent::Config;
 use dynamiccl_agent::learn::Device;
+use dynamiccl_agent::subject::Knobs;
 use dynamiccl_agent::training::{Event, Setup, Training};
 use dynamiccl_env::curriculum::Curriculum;
 use dynamiccl_env::model::ConstantsFile;
@@ -31,13 +32,15 @@ fn main() -> Result<(), Box<dyn Error>> {
     (config.optimiser.shards, config.optimiser.divergence) = (1, 0.0);
     config.evaluation.every = u64::MAX;
     let mut training = Training::new(Setup {
-        curriculum: Curriculum::load("stage1")?,
+        subject: Knobs {
+            curriculum: Curriculum::load("stage1")?,
+            constants: Arc::new(ConstantsFile::full()),
+            schedules: None,
+        },
         config,
         seed: 1,
         threads: 1,
         device: Device::Flex,
-        constants: Arc::new(ConstantsFile::full()),
-        schedules: None,
     })?;
     let mut wall = [0.0; 3];
     training.step()?;

@@ -23,6 +23,7 @@ pub mod rollout;
 pub mod run;
 pub mod schedule;
 pub mod start;
+pub mod subject;
 mod table;
 pub mod trainer;
 pub mod training;

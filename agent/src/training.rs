@@ -7,16 +7,8 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use dynamiccl_env::cluster::ClusterError;
-use dynamiccl_env::curriculum::{Curriculum, Stage};
-use dynamiccl_env::evaluate::{Entrant, Evaluation, Machine, NODES, Report};
 use dynamiccl_env::gym::{Env, EnvError, seed_of};
-use dynamiccl_env::headroom;
-use dynamiccl_env::model::ConstantsFile;
-use dynamiccl_env::schedules::Schedules;
-use dynamiccl_env::sim_env::SimEnv;
-use dynamiccl_policies::guard::Guard;
 use dynamiccl_policies::network::Weights;
-use dynamiccl_policies::policy::{Policy, PolicyTuner};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -25,6 +17,7 @@ use crate::learn::{Device, Learner, MissingDevice};
 use crate::params::Layout;
 use crate::progress::Update;
 use crate::rollout::Trainable;
+use crate::subject::{Look, Subject, Verdict};
 use crate::trainer::{At, Makings, Saved, Trainer};
 
 /// The seed of the worlds that policies are judged on while they train; evaluations use another.
@@ -32,9 +25,9 @@ const VALIDATION: u64 = 0x76_616c_6964;
 
 /// What a run is made of.
 #[derive(Debug, Clone)]
-pub struct Setup {
+pub struct Setup<S> {
     /// What is learned.
-    pub curriculum: Curriculum,
+    pub subject: S,
     /// How.
     pub config: Config,
     /// The seed of everything random.
@@ -43,10 +36,6 @@ pub struct Setup {
     pub threads: usize,
     /// Where gradients are worked out.
     pub device: Device,
-    /// Constants of the model.
-    pub constants: Arc<ConstantsFile>,
-    /// Who makes schedules for the jobs that have a runtime for them.
-    pub schedules: Option<Arc<dyn Schedules>>,
 }
 
 /// Why training cannot go on.
@@ -61,6 +50,14 @@ pub enum TrainError {
     /// The device is not here.
     #[error(transparent)]
     Device(#[from] MissingDevice),
+    /// What a curriculum's file says about the agent is nothing that can be said.
+    #[error("{file}: agent: {why}")]
+    Agent {
+        /// The file.
+        file: String,
+        /// What is wrong.
+        why: String,
+    },
     /// What was saved does not fit.
     #[error("the checkpoint does not fit this run: {0}; resume it with the configuration it was made with")]
     Snapshot(&'static str),
@@ -68,9 +65,9 @@ pub enum TrainError {
 
 /// A curriculum being learned.
 #[derive(Debug)]
-pub struct Training {
-    setup: Setup,
-    stages: Vec<Arc<Stage>>,
+pub struct Training<S: Subject> {
+    setup: Setup<S>,
+    stages: Vec<S::Stage>,
     stage: usize,
     stage_step: u64,
     /// Steps of the stage when the policy was judged last.
@@ -78,7 +75,7 @@ pub struct Training {
     /// What the last judgement of the stage found.
     regret: Option<f64>,
     best: Option<Best>,
-    trainer: Trainer<SimEnv>,
+    trainer: Trainer<S::Env>,
 }
 
 /// The policy that did best.
@@ -86,9 +83,9 @@ pub struct Training {
 pub struct Best {
     /// Steps of the run.
     pub step: u64,
-    /// What was judged: the mean of regret with and without feedback, over all cells.
+    /// What was judged.
     pub score: f64,
-    /// Its regret with feedback.
+    /// Its regret.
     pub regret: f64,
     /// Its weights.
     pub weights: Weights,
@@ -96,18 +93,18 @@ pub struct Best {
 
 /// Everything for going on with the same bits.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Snapshot {
+pub struct Snapshot<P> {
     stage: usize,
     stage_step: u64,
     judged_at: u64,
     regret: Option<f64>,
     best: Option<(u64, f64, f64, Vec<Vec<f32>>)>,
-    trainer: Saved<<SimEnv as Trainable>::Place>,
+    trainer: Saved<P>,
 }
 
 /// What a unit of work came to.
 #[derive(Debug)]
-pub enum Event {
+pub enum Event<V> {
     /// A rollout was learned from.
     Updated(Box<Update>),
     /// The policy was judged.
@@ -116,8 +113,8 @@ pub enum Event {
         step: u64,
         /// The stage.
         stage: usize,
-        /// What was found; the policy is its only tuner.
-        report: Box<Report>,
+        /// What was found.
+        verdict: Box<V>,
         /// Whether it is the best of its stage so far.
         best: bool,
         /// Seconds that it took.
@@ -143,23 +140,29 @@ pub enum Event {
     },
 }
 
-impl Training {
+/// Where the environments of a subject stand.
+pub type PlaceOf<S> = <<S as Subject>::Env as Trainable>::Place;
+
+impl<S: Subject> Training<S> {
     /// A run that begins.
-    pub fn new(setup: Setup) -> Result<Self, TrainError> {
+    pub fn new(setup: Setup<S>) -> Result<Self, TrainError> {
         let stages = stages(&setup);
-        let (make, look) = (make(&setup, &stages[..1]), make(&setup, &stages));
-        let trainer = Trainer::new(makings(&setup, &make())?, seed_of(setup.seed, 0), make, look)?;
+        let make = setup.subject.make(&stages[..1], &setup.config);
+        let look = setup.subject.make(&stages, &setup.config);
+        let trainer = Trainer::new(makings(&setup, &make())?, seed_of(setup.seed, 0), &make, &look)?;
+        drop((make, look));
         let (stage, stage_step, judged_at, regret, best) = (0, 0, 0, None, None);
         Ok(Training { setup, stages, stage, stage_step, judged_at, regret, best, trainer })
     }
 
     /// A run that goes on.
-    pub fn resume(setup: Setup, snapshot: Snapshot) -> Result<Self, TrainError> {
+    pub fn resume(setup: Setup<S>, snapshot: Snapshot<PlaceOf<S>>) -> Result<Self, TrainError> {
         let stages = stages(&setup);
         let Snapshot { stage, stage_step, judged_at, regret, best, trainer } = snapshot;
         let current = stages.get(stage).ok_or(TrainError::Snapshot("it is at a stage that there is not"))?;
-        let make = make(&setup, std::slice::from_ref(current));
-        let trainer = Trainer::restore(makings(&setup, &make())?, trainer, make)?;
+        let make = setup.subject.make(std::slice::from_ref(current), &setup.config);
+        let trainer = Trainer::restore(makings(&setup, &make())?, trainer, &make)?;
+        drop(make);
         let shape = setup.config.network.shape();
         let best = best.map(|(step, score, regret, tensors)| {
             let weights = Weights::from_tensors(shape, tensors);
@@ -171,7 +174,7 @@ impl Training {
     }
 
     /// Everything that [`Training::resume`] needs to go on with the same bits.
-    pub fn snapshot(&self) -> Snapshot {
+    pub fn snapshot(&self) -> Snapshot<PlaceOf<S>> {
         let tensors = |weights: &Weights| weights.tensors().map(|(_, _, tensor)| tensor.to_vec()).collect();
         let best = self.best.as_ref();
         Snapshot {
@@ -191,13 +194,18 @@ impl Training {
 
     /// The most steps that the run can take.
     pub fn planned_steps(&self) -> u64 {
-        let left = |stage: &Arc<Stage>| stage.file.promotion.max_steps;
+        let left = |stage: &S::Stage| S::promotion(stage).max_steps;
         let later: u64 = self.stages[self.stage..].iter().map(left).sum();
         self.steps() + later.saturating_sub(self.stage_step)
     }
 
+    /// What is learned.
+    pub fn subject(&self) -> &S {
+        &self.setup.subject
+    }
+
     /// The stages of the run.
-    pub fn stages(&self) -> &[Arc<Stage>] {
+    pub fn stages(&self) -> &[S::Stage] {
         &self.stages
     }
 
@@ -212,8 +220,8 @@ impl Training {
     }
 
     /// Does the next unit of work.
-    pub fn step(&mut self) -> Result<Event, TrainError> {
-        let promotion = self.stages[self.stage].file.promotion;
+    pub fn step(&mut self) -> Result<Event<S::Verdict>, TrainError> {
+        let promotion = S::promotion(&self.stages[self.stage]);
         let over = self.stage_step >= promotion.max_steps;
         let due = self.stage_step - self.judged_at >= self.setup.config.evaluation.every;
         if (over && self.judged_at < self.stage_step) || due {
@@ -229,81 +237,56 @@ impl Training {
         }
     }
 
-    fn update(&mut self, most: u64) -> Result<Event, TrainError> {
+    fn update(&mut self, most: u64) -> Result<Event<S::Verdict>, TrainError> {
         let share = (self.stage_step as f64 / most.max(1) as f64).min(1.0);
         let update = self.trainer.update(At { stage: self.stage, step: self.stage_step, share })?;
         self.stage_step = update.stage_step;
         Ok(Event::Updated(Box::new(update)))
     }
 
-    fn promote(&mut self, passed: bool) -> Result<Event, TrainError> {
+    fn promote(&mut self, passed: bool) -> Result<Event<S::Verdict>, TrainError> {
         let (from, to) = (self.stage, self.stage + 1);
         let regret = self.regret.take().unwrap_or(f64::INFINITY);
         // Seed by seed, so that the episodes of a stage do not depend on how long the one before took.
         let seed = seed_of(self.setup.seed, to);
-        self.trainer.enter(seed, make(&self.setup, &self.stages[to..=to]))?;
+        self.trainer.enter(seed, self.setup.subject.make(&self.stages[to..=to], &self.setup.config))?;
         (self.stage, self.stage_step, self.judged_at, self.best) = (to, 0, 0, None);
         Ok(Event::Promoted { step: self.steps(), from, to, regret, passed })
     }
 
-    fn judge(&mut self) -> Result<Event, TrainError> {
+    fn judge(&mut self) -> Result<Event<S::Verdict>, TrainError> {
         let began = Instant::now();
         let weights = self.weights();
-        let report = judge(&self.setup, &self.stages[self.stage], &weights)?;
+        // In worlds that neither training nor an evaluation meets.
+        let verdict = self.look(&weights, VALIDATION, self.setup.config.evaluation.worlds)?;
         self.judged_at = self.stage_step;
-        let overall = report.tuners[0].overall.as_ref();
-        let (regret, hold) = overall.map_or((f64::INFINITY, f64::INFINITY), |f| (f.regret, f.regret_hold));
+        let (regret, score) = (verdict.regret(), verdict.score());
         self.regret = Some(regret);
-        let score = (regret + hold) / 2.0;
         let best = self.best.as_ref().is_none_or(|best| score < best.score);
         if best {
             self.best = Some(Best { step: self.steps(), score, regret, weights });
         }
-        let (report, seconds) = (Box::new(report), began.elapsed().as_secs_f64());
-        Ok(Event::Judged { step: self.steps(), stage: self.stage, report, best, seconds })
+        let (verdict, seconds) = (Box::new(verdict), began.elapsed().as_secs_f64());
+        Ok(Event::Judged { step: self.steps(), stage: self.stage, verdict, best, seconds })
     }
-}
 
-/// Judges a policy on the machines of a stage, in worlds that neither training nor an evaluation meets.
-fn judge(setup: &Setup, stage: &Stage, weights: &Weights) -> Result<Report, TrainError> {
-    let machines = Machine::list(&[], &NODES, &stage.file.tiers)?;
-    let machines: Vec<Machine> = machines.into_iter().filter(|machine| !machine.held_out).collect();
-    let evaluation = Evaluation {
-        seed: VALIDATION,
-        seeds: 1,
-        worlds: setup.config.evaluation.worlds,
-        threads: setup.threads,
-        constants: &setup.constants,
-        // Bars are NCCL's: a schedule would move them.
-        schedules: None,
-    };
-    let policy = Arc::new(Policy::new("policy", weights, Guard::Off, 0));
-    let refresh = (!setup.config.without.lstm).then_some(PolicyTuner::REFRESH);
-    let entrant = Entrant::tuner("policy", move |_| Box::new(PolicyTuner::new(Arc::clone(&policy), refresh)));
-    evaluation.cells(&machines, &headroom::sizes(), &[entrant], || Ok(()))
+    /// Judges a policy on the present stage, in so many worlds of a seed.
+    pub fn look(&self, weights: &Weights, seed: u64, worlds: u32) -> Result<S::Verdict, TrainError> {
+        let Setup { subject, config, threads, .. } = &self.setup;
+        subject.judge(&self.stages[self.stage], weights, &Look { config, seed, worlds, threads: *threads })
+    }
 }
 
 /// The stages of a run: all of the curriculum, or only the last where the run does without.
-fn stages(setup: &Setup) -> Vec<Arc<Stage>> {
-    let all = &setup.curriculum.stages;
-    if setup.config.without.curriculum { all[all.len() - 1..].to_vec() } else { all.clone() }
-}
-
-/// Makes environments with jobs from these stages.
-fn make(setup: &Setup, stages: &[Arc<Stage>]) -> impl Fn() -> SimEnv + use<> {
-    let (stages, constants) = (stages.to_vec(), Arc::clone(&setup.constants));
-    let (untold, schedules) = (setup.config.without.feedback, setup.schedules.clone());
-    move || {
-        let env = SimEnv::mixed(stages.iter().cloned(), Arc::clone(&constants));
-        let env = match &schedules {
-            Some(schedules) => env.with_schedules(Arc::clone(schedules)),
-            None => env,
-        };
-        if untold { env.untold() } else { env }
+fn stages<S: Subject>(setup: &Setup<S>) -> Vec<S::Stage> {
+    let mut all = setup.subject.stages();
+    if setup.config.without.curriculum {
+        all.drain(..all.len() - 1);
     }
+    all
 }
 
-fn makings(setup: &Setup, env: &SimEnv) -> Result<Makings, MissingDevice> {
+fn makings<S: Subject>(setup: &Setup<S>, env: &S::Env) -> Result<Makings, MissingDevice> {
     let layout = Layout::new(&setup.config.network, env.spaces().privileged_width());
     let learner = Learner::new(Arc::new(layout), setup.device)?;
     Ok(Makings { config: setup.config.clone(), learner, threads: setup.threads })

@@ -49,9 +49,10 @@ pub struct RailsArgs {
     /// Independent repetitions where windows vary; ± is over them
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=100))]
     pub repetitions: u32,
-    /// Policy trained on the curriculum "rails", judged beside the others [default: none]
-    #[arg(long, value_name = "FILE")]
-    pub policy: Option<PathBuf>,
+    /// Policy that is judged beside the others: a file of one that was trained on photonic rails, "learned" for the one
+    /// that comes with the program, or "none"
+    #[arg(long, value_name = "FILE|learned|none", default_value = "learned")]
+    pub policy: PathBuf,
     /// Write everything as one page with plots to this file, readable without a network
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,

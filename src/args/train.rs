@@ -15,6 +15,7 @@ EXAMPLES
     dynamiccl train --curriculum stage1 --seed 2 --out runs --json
     dynamiccl train --curriculum full --set loss.entropy=[0.1,0.01] --set optimiser.epochs=3
     dynamiccl train --curriculum stage2 --without lstm,experts --steps 500000
+    dynamiccl train --curriculum wan --seed 2
     dynamiccl train --resume latest
     dynamiccl train --resume checkpoints/stage1__s1__20261115T103310Z --steps 3000000 --override
 
@@ -61,14 +62,14 @@ pub struct TrainArgs {
     /// Save a checkpoint every so many steps (50000) or seconds (60s)
     #[arg(long, value_name = "STEPS|SECONDS", default_value = "60s")]
     pub checkpoint_every: Every,
-    /// Tuners beside which the policy is judged at the end, as for eval
+    /// Tuners beside which a policy for NCCL's knobs is judged at the end, as for eval
     #[arg(long, value_name = "NAMES", value_delimiter = ',', default_value = "nccl,oracle,bayes")]
     pub against: Vec<String>,
     /// Clusters of that judgement, separated by commas, as for eval [default: those of the
     /// curriculum, and those that no curriculum contains]
     #[arg(long, value_name = "NAMES|FILES", value_delimiter = ',')]
     pub eval_clusters: Vec<String>,
-    /// Worlds of each seed of that judgement
+    /// Worlds of each seed of that judgement; traces or repetitions where it is not about NCCL's knobs
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub eval_worlds: u32,
     /// Seeds of that judgement

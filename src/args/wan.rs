@@ -12,7 +12,7 @@ EXAMPLES
     dynamiccl wan --gpus 8 --mb 32 --delay 1ms --collectives 100000
     dynamiccl wan --gpus 16 --grid --html wan.html
     dynamiccl wan --gpus 3,5,4 --collective allreduce --rho 0.9
-    dynamiccl wan --policy none --rho 0.95 --rebuild-ms 100 --reroute-ms 5
+    dynamiccl wan --policy learned --rho 0.95 --rebuild-ms 100 --reroute-ms 5
 
 ", exit_codes!()))]
 pub struct WanArgs {

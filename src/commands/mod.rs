@@ -1,6 +1,7 @@
 //! The commands, each in two steps: its words become a plan, where everything fails that can fail
 //! cheaply; then the plan runs.
 
+mod actor;
 mod bench;
 mod calibrate;
 mod check_env;

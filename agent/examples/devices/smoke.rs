@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use dynamiccl_agent::Config;
 use dynamiccl_agent::learn::{Coefficients, Device, MissingDevice};
+use dynamiccl_agent::subject::Knobs;
 use dynamiccl_agent::training::{Event, Setup, TrainError, Training};
 use dynamiccl_env::curriculum::Curriculum;
 use dynamiccl_env::model::ConstantsFile;
@@ -23,13 +24,15 @@ pub fn trained(device: Device, updates: usize) -> Result<Trained, MissingDevice>
     let (loss, clip, entropy) = (config.loss, config.loss.clip[0], config.loss.entropy[0]);
     let coefficients = Coefficients { of: loss, clip, entropy };
     let setup = Setup {
-        curriculum: Curriculum::load("smoke").expect("a curriculum of ours"),
+        subject: Knobs {
+            curriculum: Curriculum::load("smoke").expect("a curriculum of ours"),
+            constants: Arc::new(ConstantsFile::full()),
+            schedules: None,
+        },
         config,
         seed: 1,
         threads: 1,
         device,
-        constants: Arc::new(ConstantsFile::full()),
-        schedules: None,
     };
     let mut training = match Training::new(setup) {
         Err(TrainError::Device(missing)) => return Err(missing),

@@ -1,9 +1,11 @@
 //! What a trainer asks of an environment beside Gymnasium's contract: where its stream of episodes stands,
 //! what a step came to, and what every choice would have been worth, where somebody knows.
 
-use dynamiccl_env::gym::{Env, EnvError, Observation};
+use dynamiccl_env::gym::{Dressed, Env, EnvError, Observation};
+use dynamiccl_env::rails::{RailsEnv, RailsInfo};
 use dynamiccl_env::reward::TERMS;
 use dynamiccl_env::sim_env::{SimEnv, SimInfo, Stream};
+use dynamiccl_env::wan::{WanEnv, WanInfo};
 use dynamiccl_spec::ids::PAIRS;
 use dynamiccl_spec::{Choice, GateSet};
 use serde::Serialize;
@@ -41,7 +43,7 @@ pub trait Trainable: Env {
 pub struct Outcome {
     /// ln(measured time ÷ NCCL's prediction for the pair that ran).
     pub ln_time: Option<f32>,
-    /// ln(NCCL's own true time ÷ the true time of what ran).
+    /// ln(NCCL's own true time ÷ the true time of what ran), or the like where it is not about NCCL's knobs.
     pub gain: Option<f32>,
     /// Terms of the reward.
     pub terms: [f64; TERMS],
@@ -57,8 +59,7 @@ impl Trainable for SimEnv {
     }
 
     fn rejoin(&mut self, place: &Option<Stream>, into: &mut Observation) -> Result<SimInfo, EnvError> {
-        let place = place.as_ref().ok_or(EnvError::NoEpisode("none had begun when it was saved"))?;
-        SimEnv::rejoin(self, place, into)
+        SimEnv::rejoin(self, begun(place)?, into)
     }
 
     fn gains(&self, chosen: &Choice, into: &mut [f32]) -> Option<[f32; PAIRS]> {
@@ -79,6 +80,45 @@ impl Trainable for SimEnv {
             gates: last.gates,
         }
     }
+}
+
+/// Nothing of it is about NCCL's knobs: what is gained is beside a ring that never changes.
+impl Trainable for Dressed<WanEnv> {
+    type Place = Option<Stream>;
+
+    fn place(&self) -> Option<Stream> {
+        self.within().stream().cloned()
+    }
+
+    fn rejoin(&mut self, place: &Option<Stream>, into: &mut Observation) -> Result<WanInfo, EnvError> {
+        let place = begun(place)?;
+        self.observing(into, |env, bare| env.rejoin(place, bare))
+    }
+
+    fn outcome(info: &WanInfo) -> Outcome {
+        Outcome { gain: Some(ln(info.base_ms / (info.ms + info.cost_ms))), ..Outcome::default() }
+    }
+}
+
+/// What is gained is beside circuits that are always there: never more than nothing.
+impl Trainable for Dressed<RailsEnv> {
+    type Place = (u64, u64);
+
+    fn place(&self) -> (u64, u64) {
+        self.within().place()
+    }
+
+    fn rejoin(&mut self, place: &(u64, u64), into: &mut Observation) -> Result<RailsInfo, EnvError> {
+        self.observing(into, |env, bare| env.rejoin(*place, bare))
+    }
+
+    fn outcome(info: &RailsInfo) -> Outcome {
+        Outcome { gain: Some(ln(1.0 / (1.0 + info.stall))), ..Outcome::default() }
+    }
+}
+
+fn begun(place: &Option<Stream>) -> Result<&Stream, EnvError> {
+    place.as_ref().ok_or(EnvError::NoEpisode("none had begun when it was saved"))
 }
 
 fn ln(x: f64) -> f32 {

@@ -10,7 +10,6 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use dynamiccl_env::evaluate::{Figures, Report};
 use dynamiccl_env::reward;
 use dynamiccl_spec::Head;
 use dynamiccl_spec::gates::Gate;
@@ -23,6 +22,7 @@ use tensorboard_rs::summary;
 use super::error::RunError;
 use super::map::Image;
 use crate::progress::Update;
+use crate::subject::Figures;
 
 /// Bytes of a record beside its content: the length, and a checksum of either.
 const FRAME: u64 = 8 + 4 + 4;
@@ -133,20 +133,11 @@ impl<W: Write> Board<W> {
         Ok(())
     }
 
-    /// A judgement of a policy, the first tuner of the report.
-    pub fn judged(&mut self, step: u64, report: &Report, seconds: f64) -> Result<(), RunError> {
+    /// A judgement of a policy.
+    pub fn judged(&mut self, step: u64, figures: &Figures, seconds: f64) -> Result<(), RunError> {
         self.scalar("time/eval", seconds as f32, step)?;
-        let Some(tuner) = report.tuners.first() else { return Ok(()) };
-        let tiers = tuner.tiers.iter().map(|tier| (format!("tier{}", tier.tier), &tier.figures));
-        for (place, figures) in tiers.chain(tuner.overall.iter().map(|all| ("all".to_owned(), all))) {
-            let Figures { regret, regret_hold, speedup, worst_cell, .. } = figures;
-            let figures = [
-                ("regret", regret),
-                ("regret_hold", regret_hold),
-                ("speedup", speedup),
-                ("worst", worst_cell),
-            ];
-            for (name, &value) in figures {
+        for (name, places) in figures {
+            for (place, &value) in places {
                 self.scalar(&format!("eval/{place}/{name}"), value as f32, step)?;
             }
         }

@@ -13,8 +13,8 @@ use serde::{Deserialize, Serialize};
 
 use super::board::EventFile;
 use super::error::RunError;
-use super::line::ByTier;
 use super::whole;
+use crate::subject::ByPlace;
 
 /// The word with which every checkpoint begins.
 const MAGIC: [u8; 8] = *b"DYNICKPT";
@@ -36,8 +36,9 @@ pub struct Saved<S> {
     pub events: Vec<EventFile>,
     /// Seconds that the run has taken.
     pub seconds: f64,
-    /// Regret by tier when the policy was judged last.
-    pub regret: ByTier,
+    /// The watched figure when the policy was judged last.
+    #[serde(rename = "regret")]
+    pub watched: ByPlace,
     /// The state of the trainer.
     pub snapshot: S,
 }

@@ -5,7 +5,6 @@
 
 use std::collections::BTreeMap;
 
-use dynamiccl_env::evaluate::{Figures, Report};
 use dynamiccl_env::reward;
 use dynamiccl_spec::Head;
 use dynamiccl_spec::gates::Gate;
@@ -13,9 +12,7 @@ use serde::Serialize;
 
 use crate::learn::Losses;
 use crate::progress::{Seconds, Update};
-
-/// Figures by tier (`tier1`) and over all of them (`all`).
-pub type ByTier = BTreeMap<String, f64>;
+use crate::subject::Figures;
 
 /// One line.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -40,8 +37,9 @@ pub struct Stand {
     pub seconds: f64,
     /// Steps per second since the process began.
     pub sps: f64,
-    /// Regret by tier when the policy was judged last.
-    pub regret: ByTier,
+    /// The figure that people watch, when the policy was judged last; without places before that.
+    #[serde(flatten)]
+    pub watched: Figures,
 }
 
 /// An update.
@@ -94,12 +92,9 @@ struct TimeFields {
 pub struct EvalLine {
     #[serde(flatten)]
     stand: Stand,
-    /// Without feedback.
-    pub regret_hold: ByTier,
-    /// NCCL's own time over the policy's.
-    pub speedup: ByTier,
-    /// The smallest speed-up of a cell.
-    pub worst: ByTier,
+    /// All other figures.
+    #[serde(flatten)]
+    pub figures: Figures,
     /// Whether no other policy of the stage did better.
     pub best: bool,
     time: EvalTime,
@@ -148,16 +143,9 @@ impl Line {
         }))
     }
 
-    /// A judgement of a policy, the first tuner of the report.
-    pub fn eval(stand: Stand, report: &Report, best: bool, seconds: f64) -> Self {
-        Line::Eval(EvalLine {
-            stand,
-            regret_hold: by_tier(report, |figures| figures.regret_hold),
-            speedup: by_tier(report, |figures| figures.speedup),
-            worst: by_tier(report, |figures| figures.worst_cell),
-            best,
-            time: EvalTime { eval: seconds },
-        })
+    /// A judgement of a policy, with what the line does not have already.
+    pub fn eval(stand: Stand, figures: Figures, best: bool, seconds: f64) -> Self {
+        Line::Eval(EvalLine { stand, figures, best, time: EvalTime { eval: seconds } })
     }
 
     /// A promotion.
@@ -186,11 +174,4 @@ impl LossFields {
             clipfrac: losses.clipped,
         }
     }
-}
-
-/// One figure of the first tuner of a report, by tier and over all.
-pub fn by_tier(report: &Report, figure: impl Fn(&Figures) -> f64) -> ByTier {
-    let Some(tuner) = report.tuners.first() else { return ByTier::new() };
-    let tiers = tuner.tiers.iter().map(|tier| (format!("tier{}", tier.tier), figure(&tier.figures)));
-    tiers.chain(tuner.overall.iter().map(|figures| ("all".to_owned(), figure(figures)))).collect()
 }

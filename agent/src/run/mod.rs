@@ -9,7 +9,7 @@ pub mod clock;
 pub mod error;
 pub mod line;
 mod lock;
-mod map;
+pub mod map;
 mod metrics;
 pub mod policy;
 pub mod recorder;

@@ -2,45 +2,47 @@
 
 use std::path::Path;
 
+use dynamiccl_env::curriculum::Kind;
 use dynamiccl_env::evaluate::{Figures, Report};
 use dynamiccl_policies::frozen::{About, Frozen, Training};
 use dynamiccl_policies::network::Weights;
-use dynamiccl_spec::GateSet;
-use dynamiccl_spec::gates::Gate;
 
 use super::error::RunError;
 use super::settings::Settings;
 use super::whole;
+use crate::subject::Subject;
 
 /// What a policy of this run says about itself after so many steps.
-pub fn about(settings: &Settings, steps: u64, results: Vec<(String, f64)>) -> About {
-    let Settings { version, started, curriculum, seed, stages, .. } = settings;
+pub fn about<S: Subject>(settings: &Settings, subject: &S, steps: u64, results: Vec<(String, f64)>) -> About {
+    let Settings { version, started, curriculum, seed, .. } = settings;
     // A file's name may hold what no list of words may.
     let stem = Path::new(curriculum).file_stem().unwrap_or_default().to_string_lossy();
     let word = stem.replace([',', '='], "_");
-    let mut nccl: Vec<String> = Vec::new();
-    for (release, _) in stages.iter().flat_map(|stage| stage.stage.regime.nccl.iter()) {
-        let release = release.to_string();
-        if !nccl.contains(&release) {
-            nccl.push(release);
-        }
-    }
-    nccl.sort();
+    let (nccl, gates) = subject.surroundings();
     About {
         name: format!("{word}-s{seed}"),
-        gates: Gate::ALL.iter().fold(GateSet::default(), |gates, &gate| gates.with(gate)),
+        gates,
         nccl,
         margin: settings.config.evaluation.margin,
         training: Training {
-            curriculum: curriculum.clone(),
+            curriculum: said(S::KIND, curriculum),
             seeds: vec![*seed],
             steps,
             version: version.clone(),
-            command: settings.command(),
+            command: settings.command(subject.usual()),
             created: started.clone(),
             parent: None,
         },
         results,
+    }
+}
+
+/// What a policy says that it was trained on: where the name of a curriculum does not tell what it is about, that first.
+fn said(kind: Kind, curriculum: &str) -> String {
+    match kind {
+        Kind::Knobs => curriculum.to_owned(),
+        _ if curriculum == kind.name() => curriculum.to_owned(),
+        _ => format!("{kind} {curriculum}"),
     }
 }
 

@@ -1,29 +1,29 @@
 //! What happens in a run, written down: lines, TensorBoard's events, the best policy so far, checkpoints.
 
-use std::sync::Arc;
 use std::time::Instant;
 
-use dynamiccl_env::curriculum::Stage;
 use dynamiccl_policies::network::Weights;
 use serde::Serialize;
 
 use super::board::{Board, EventFile};
 use super::checkpoint::Saved;
 use super::error::RunError;
-use super::line::{ByTier, Line, Stand, by_tier};
+use super::line::{Line, Stand};
 use super::map::Maps;
 use super::metrics::Metrics;
 use super::{BOARD, METRICS, Run, policy};
+use crate::subject::{ByPlace, Subject, Verdict};
 use crate::training::{Event, Training};
 
 /// Writes a run down.
 #[derive(Debug)]
-pub struct Recorder {
-    stages: Vec<Arc<Stage>>,
+pub struct Recorder<S: Subject> {
+    stages: Vec<S::Stage>,
     metrics: Metrics,
     board: Board,
-    maps: Option<(usize, Maps)>,
-    regret: ByTier,
+    /// Maps of a stage, where it has any.
+    maps: Option<(usize, Option<Maps>)>,
+    watched: ByPlace,
     began: Instant,
     /// Seconds and steps before this process.
     before: (f64, u64),
@@ -41,25 +41,25 @@ pub struct Before {
     pub events: Vec<EventFile>,
     /// Seconds.
     pub seconds: f64,
-    /// Regret by tier when the policy was judged last.
-    pub regret: ByTier,
+    /// The watched figure when the policy was judged last.
+    pub watched: ByPlace,
 }
 
-impl<S> From<&Saved<S>> for Before {
-    fn from(saved: &Saved<S>) -> Self {
-        let Saved { step, lines, events, seconds, regret, .. } = saved;
-        let (events, regret) = (events.clone(), regret.clone());
-        Before { step: *step, lines: *lines, events, seconds: *seconds, regret }
+impl<P> From<&Saved<P>> for Before {
+    fn from(saved: &Saved<P>) -> Self {
+        let Saved { step, lines, events, seconds, watched, .. } = saved;
+        let (events, watched) = (events.clone(), watched.clone());
+        Before { step: *step, lines: *lines, events, seconds: *seconds, watched }
     }
 }
 
-impl Recorder {
+impl<S: Subject> Recorder<S> {
     /// Begins to write, after what there was before.
-    pub fn new(run: &Run, stages: &[Arc<Stage>], before: Before) -> Result<Self, RunError> {
+    pub fn new(run: &Run, stages: &[S::Stage], before: Before) -> Result<Self, RunError> {
         let metrics = Metrics::open(&run.path(METRICS), before.lines)?;
         Ok(Recorder {
             stages: stages.to_vec(),
-            regret: before.regret,
+            watched: before.watched,
             metrics,
             board: Board::create(&run.path(BOARD), before.step, before.events)?,
             maps: None,
@@ -84,8 +84,8 @@ impl Recorder {
     pub fn record(
         &mut self,
         run: &Run,
-        training: &Training,
-        event: &Event,
+        training: &Training<S>,
+        event: &Event<S::Verdict>,
     ) -> Result<Option<Line>, RunError> {
         let line = match event {
             Event::Updated(update) => {
@@ -93,19 +93,20 @@ impl Recorder {
                 self.board.update(update, self.rate(update.step))?;
                 Line::update(self.stand(update.step), update)
             }
-            Event::Judged { step, stage, report, best, seconds } => {
+            Event::Judged { step, stage, verdict, best, seconds } => {
+                let mut figures = verdict.figures();
                 self.stage = *stage;
-                self.regret = by_tier(report, |figures| figures.regret);
-                self.board.judged(*step, report, *seconds)?;
+                self.board.judged(*step, &figures, *seconds)?;
+                self.watched = figures.remove(S::WATCHED).unwrap_or_default();
                 self.draw(*step, &training.weights())?;
                 if *best {
                     self.keep_best(run, training)?;
                 }
-                Line::eval(self.stand(*step), report, *best, *seconds)
+                Line::eval(self.stand(*step), figures, *best, *seconds)
             }
             Event::Promoted { step, from, to, passed, .. } => {
                 self.stage = *to;
-                let from = self.stages[*from].name.clone();
+                let from = S::name(&self.stages[*from]).to_owned();
                 Line::promotion(self.stand(*step), from, *passed)
             }
             Event::Done { .. } => return Ok(None),
@@ -115,34 +116,35 @@ impl Recorder {
     }
 
     /// Saves a state, once all that was written before is on the disk.
-    pub fn save<S: Serialize>(&mut self, run: &Run, step: u64, snapshot: S) -> Result<(), RunError> {
+    pub fn save<P: Serialize>(&mut self, run: &Run, step: u64, snapshot: P) -> Result<(), RunError> {
         let (lines, seconds) = (self.metrics.sync()?, self.seconds());
-        let (events, regret) = (self.board.files(), self.regret.clone());
-        run.save(&Saved { step, lines, events, seconds, regret, snapshot }).map(drop)
+        let (events, watched) = (self.board.files(), self.watched.clone());
+        run.save(&Saved { step, lines, events, seconds, watched, snapshot }).map(drop)
     }
 
     fn stand(&self, step: u64) -> Stand {
         Stand {
             step,
-            stage: self.stages[self.stage].name.clone(),
+            stage: S::name(&self.stages[self.stage]).to_owned(),
             seconds: self.seconds(),
             sps: self.rate(step),
-            regret: self.regret.clone(),
+            watched: [(S::WATCHED, self.watched.clone())].into(),
         }
     }
 
     fn draw(&mut self, step: u64, weights: &Weights) -> Result<(), RunError> {
         if self.maps.as_ref().is_none_or(|(stage, _)| *stage != self.stage) {
-            self.maps = Some((self.stage, Maps::new(&self.stages[self.stage])));
+            self.maps = Some((self.stage, S::maps(&self.stages[self.stage])));
         }
-        let images = self.maps.as_ref().map_or_else(Vec::new, |(_, maps)| maps.draw(weights));
+        let maps = self.maps.as_ref().and_then(|(_, maps)| maps.as_ref());
+        let images = maps.map_or_else(Vec::new, |maps| maps.draw(weights));
         images.iter().try_for_each(|image| self.board.image(step, image))
     }
 
-    fn keep_best(&self, run: &Run, training: &Training) -> Result<(), RunError> {
+    fn keep_best(&self, run: &Run, training: &Training<S>) -> Result<(), RunError> {
         let Some(best) = training.best() else { return Ok(()) };
-        let results = vec![("regret.validation".to_owned(), best.regret)];
-        let about = policy::about(run.settings(), best.step, results);
+        let results = vec![(format!("{}.validation", S::WATCHED), best.regret)];
+        let about = policy::about(run.settings(), training.subject(), best.step, results);
         policy::write(&run.best(), best.weights.clone(), about).map(drop)
     }
 }

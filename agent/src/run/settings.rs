@@ -6,7 +6,6 @@
 use std::fmt;
 use std::path::Path;
 
-use dynamiccl_env::curriculum::{Curriculum, Stage, StageFile};
 use dynamiccl_spec::fnv::Fnv;
 use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
@@ -48,7 +47,20 @@ pub struct StageSettings {
     /// The fingerprint of all that it is, clusters included.
     pub fingerprint: String,
     /// Its file.
-    pub stage: StageFile,
+    pub stage: Table,
+}
+
+impl StageSettings {
+    /// A stage with this file; the fingerprint is that of all that it is.
+    pub fn new(name: &str, whole: &impl fmt::Debug, file: &impl Serialize) -> Self {
+        let mut hash = Fnv::new();
+        hash.text(&format!("{whole:?}"));
+        StageSettings {
+            name: name.to_owned(),
+            fingerprint: format!("{:016x}", hash.value()),
+            stage: Table::try_from(file).expect("a file is a table of plain values"),
+        }
+    }
 }
 
 /// A setting that is another one than it was.
@@ -103,8 +115,8 @@ impl Settings {
         fields.filter_map(|(field, _)| change(field)).collect()
     }
 
-    /// The command that makes the same run again; where its files lie is not part of it.
-    pub fn command(&self) -> String {
+    /// The command that makes the same run again, where so much is usual; where its files lie is not part of it.
+    pub fn command(&self, usual: Config) -> String {
         let Settings { curriculum, seed, steps, constants, device, config, .. } = self;
         let mut words = format!("dynamiccl train --curriculum {curriculum} --seed {seed}");
         if let Some(steps) = steps {
@@ -116,7 +128,7 @@ impl Settings {
         if device != crate::run::USUAL_DEVICE {
             words += &format!(" --device {device}");
         }
-        let usual = Settings { config: Config::default(), ..self.clone() };
+        let usual = Settings { config: usual, ..self.clone() };
         let mine = Settings { config: config.clone(), ..self.clone() };
         for change in usual.changes(&mine) {
             let field = change.field.trim_start_matches("config.");
@@ -129,23 +141,6 @@ impl Settings {
 /// The constants that are meant where nobody says which.
 pub fn usual_constants() -> String {
     "full".to_owned()
-}
-
-/// The stages of a curriculum as they are now.
-pub fn stages(curriculum: &Curriculum) -> Vec<StageSettings> {
-    let of = |stage: &Stage| StageSettings {
-        name: stage.name.clone(),
-        fingerprint: fingerprint(stage),
-        stage: stage.file.clone(),
-    };
-    curriculum.stages.iter().map(|stage| of(stage)).collect()
-}
-
-/// Tells a stage from any other: its file, its clusters and models, and the stages that it replays.
-fn fingerprint(stage: &Stage) -> String {
-    let mut hash = Fnv::new();
-    hash.text(&format!("{stage:?}"));
-    format!("{:016x}", hash.value())
 }
 
 fn table(settings: &Settings) -> Table {
@@ -178,10 +173,21 @@ pub fn text(value: &Value) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
+    use dynamiccl_env::curriculum::Curriculum;
+    use dynamiccl_env::model::ConstantsFile;
+
     use super::*;
+    use crate::subject::{Knobs, Subject};
+
+    fn stages(curriculum: &str) -> Vec<StageSettings> {
+        let curriculum = Curriculum::load(curriculum).unwrap();
+        Knobs { curriculum, constants: Arc::new(ConstantsFile::load("full").unwrap()), schedules: None }
+            .settings()
+    }
 
     fn settings() -> Settings {
-        let curriculum = Curriculum::load("smoke").unwrap();
         Settings {
             version: "0.1.0".to_owned(),
             started: "2026-11-15T10:33:10Z".to_owned(),
@@ -191,7 +197,7 @@ mod tests {
             constants: usual_constants(),
             device: "flex".to_owned(),
             config: Config::default(),
-            stages: stages(&curriculum),
+            stages: stages("smoke"),
         }
     }
 
@@ -199,8 +205,7 @@ mod tests {
     fn what_is_written_is_read_again() {
         let settings = Settings { steps: Some(9), ..settings() };
         assert_eq!(Settings::from_toml(Path::new("x"), &settings.to_toml()).unwrap(), settings);
-        let all = Curriculum::load("full").unwrap();
-        let settings = Settings { stages: stages(&all), ..settings };
+        let settings = Settings { stages: stages("full"), ..settings };
         assert_eq!(Settings::from_toml(Path::new("x"), &settings.to_toml()).unwrap(), settings);
     }
 
@@ -211,7 +216,7 @@ mod tests {
         let mut new = Settings { seed: 8, steps: Some(100), ..old.clone() };
         new.config.loss.entropy = [0.1, 0.01];
         new.config.without.features = vec!["size".to_owned()];
-        new.stages[0].stage.dynamics.jitter = 2.0;
+        new.stages[0].stage["dynamics"]["jitter"] = Value::Float(2.0);
         let said: Vec<String> = old.changes(&new).iter().map(ToString::to_string).collect();
         assert_eq!(
             said,
@@ -230,7 +235,7 @@ mod tests {
         let mut settings = Settings { steps: Some(4000), ..settings() };
         settings.config.loss.entropy = [0.1, 0.01];
         assert_eq!(
-            settings.command(),
+            settings.command(Config::default()),
             "dynamiccl train --curriculum smoke --seed 7 --steps 4000 --set loss.entropy=[0.1,0.01]"
         );
     }

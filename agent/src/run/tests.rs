@@ -3,8 +3,10 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
+use std::sync::Arc;
 
 use dynamiccl_env::curriculum::Curriculum;
+use dynamiccl_env::model::ConstantsFile;
 use dynamiccl_policies::random::Random;
 use serde_json::Value;
 
@@ -12,9 +14,12 @@ use super::checkpoint::{CheckpointError, Saved, decode, encode, newest, write};
 use super::clock::Utc;
 use super::*;
 use crate::config::Config;
+use crate::subject::{Knobs, Subject};
 
 fn settings() -> Settings {
     let curriculum = Curriculum::load("smoke").unwrap();
+    let subject =
+        Knobs { curriculum, constants: Arc::new(ConstantsFile::load("full").unwrap()), schedules: None };
     Settings {
         version: "0.1.0".to_owned(),
         started: Utc(1_794_738_790).to_string(),
@@ -24,20 +29,20 @@ fn settings() -> Settings {
         steps: None,
         device: USUAL_DEVICE.to_owned(),
         config: Config::default(),
-        stages: settings::stages(&curriculum),
+        stages: subject.settings(),
     }
 }
 
 /// A checkpoint that holds nothing but a state.
 fn saved_as<S>(step: u64, snapshot: S) -> Saved<S> {
-    Saved { step, lines: 0, events: Vec::new(), seconds: 0.0, regret: [].into(), snapshot }
+    Saved { step, lines: 0, events: Vec::new(), seconds: 0.0, watched: [].into(), snapshot }
 }
 
 fn saved(step: u64) -> Saved<Vec<f32>> {
     let snapshot = (0..200).map(|at| at as f32 * 0.37 - step as f32).collect();
     let events = vec![("events".to_owned(), step)];
-    let regret = [("tier1".to_owned(), 0.1)].into();
-    Saved { step, lines: step / 2, events, seconds: 1.5, regret, snapshot }
+    let watched = [("tier1".to_owned(), 0.1)].into();
+    Saved { step, lines: step / 2, events, seconds: 1.5, watched, snapshot }
 }
 
 fn names(folder: &Path) -> Vec<String> {
@@ -194,6 +199,7 @@ mod documented_keys {
     use super::*;
     use crate::learn::Losses;
     use crate::progress::{Episodes, Seconds, Update};
+    use crate::subject::{RailsCell, RailsVerdict, Verdict, WanCell, WanVerdict};
 
     fn update() -> Update {
         Update {
@@ -271,7 +277,7 @@ mod documented_keys {
         let mut bytes = Vec::new();
         let mut board = Board::new(&mut bytes, Path::new("x"), 0).unwrap();
         board.update(&update(), 1000.0).unwrap();
-        board.judged(4096, &report(), 2.0).unwrap();
+        board.judged(4096, &report().figures(), 2.0).unwrap();
         let image = Image { tag: "maps/<machine>".to_owned(), side: 2, rgb: vec![0; 12] };
         board.image(4096, &image).unwrap();
         drop(board);
@@ -282,6 +288,17 @@ mod documented_keys {
             .collect();
         assert_eq!(written, documented("TensorBoard"));
         assert!(events.iter().any(|event| event.has_session_log()));
+    }
+
+    /// Runs on networks that change have figures of their own, and nothing else that others have not.
+    #[test]
+    fn the_page_explains_the_figures_of_networks_that_change() {
+        let wan = WanVerdict { cells: vec![WanCell { rho: 0.95, ..WanCell::default() }] }.figures();
+        let rails = RailsVerdict { cells: vec![RailsCell { pp: 4, ..RailsCell::default() }] }.figures();
+        assert_eq!(wan["learned_ms"].keys().collect::<Vec<_>>(), ["all", "rho0.95"]);
+        assert_eq!(rails["increase"].keys().collect::<Vec<_>>(), ["all", "pp4"]);
+        let names = wan.keys().chain(rails.keys()).map(|&name| name.to_owned());
+        assert_eq!(names.collect::<BTreeSet<_>>(), documented("Networks that change"));
     }
 
     fn keys(prefix: &str, value: &Value, found: &mut BTreeSet<String>) {
@@ -298,11 +315,19 @@ mod documented_keys {
     fn the_page_explains_every_field_and_no_other() {
         let regret = [("tier1", 0.1), ("tier2", 0.1), ("tier3", 0.1), ("tier4", 0.1), ("all", 0.1)];
         let regret = regret.map(|(name, value)| (name.to_owned(), value)).into();
-        let stand = Stand { step: 4096, stage: "smoke".to_owned(), seconds: 4.0, sps: 1000.0, regret };
+        let stand = Stand {
+            step: 4096,
+            stage: "smoke".to_owned(),
+            seconds: 4.0,
+            sps: 1000.0,
+            watched: [(Knobs::WATCHED, regret)].into(),
+        };
+        let mut figures = report().figures();
+        figures.remove(Knobs::WATCHED);
         let mut found = BTreeSet::new();
         for line in [
             Line::update(stand.clone(), &update()),
-            Line::eval(stand.clone(), &report(), true, 2.0),
+            Line::eval(stand.clone(), figures, true, 2.0),
             Line::promotion(stand, "stage1".to_owned(), true),
         ] {
             keys("", &serde_json::from_str(&line.to_json()).unwrap(), &mut found);

@@ -6,6 +6,7 @@ mod gated;
 mod identity;
 mod masks;
 mod memory;
+mod networks;
 mod task;
 mod threads;
 mod train;

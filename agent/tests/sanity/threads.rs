@@ -5,6 +5,7 @@ use std::sync::Arc;
 use dynamiccl_agent::Config;
 use dynamiccl_agent::config::RolloutConfig;
 use dynamiccl_agent::learn::Device;
+use dynamiccl_agent::subject::Knobs;
 use dynamiccl_agent::trainer::Trainer;
 use dynamiccl_agent::training::{Setup, Training};
 use dynamiccl_env::curriculum::Curriculum;
@@ -57,13 +58,15 @@ fn simulated(threads: usize) -> String {
     let rollout =
         RolloutConfig { environments: 6, refresh: 4, held: 0.25, hindsight: 0.25, ..config.rollout };
     let setup = Setup {
-        curriculum: Curriculum::load("smoke").expect("a curriculum of ours"),
+        subject: Knobs {
+            curriculum: Curriculum::load("smoke").expect("a curriculum of ours"),
+            constants: Arc::new(ConstantsFile::full()),
+            schedules: None,
+        },
         config: Config { rollout, ..config },
         seed: 3,
         threads,
         device: Device::Flex,
-        constants: Arc::new(ConstantsFile::full()),
-        schedules: None,
     };
     let mut training = Training::new(setup).expect("a run that begins");
     for _ in 0..2 {

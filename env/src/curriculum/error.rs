@@ -14,6 +14,14 @@ pub enum CurriculumError {
     /// No such curriculum.
     #[error("{0}; or give a file ending in .toml")]
     Name(UnknownWord),
+    /// It is about something that there is not.
+    #[error("{file}: {error}")]
+    Kind {
+        /// The file.
+        file: String,
+        /// Why.
+        error: UnknownWord,
+    },
     /// The file cannot be read.
     #[error("{file}: {error}; give a readable curriculum file")]
     Read {

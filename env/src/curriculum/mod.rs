@@ -5,6 +5,7 @@
 
 mod check;
 mod error;
+mod kind;
 mod mix;
 mod stage;
 
@@ -18,6 +19,7 @@ use serde::Deserialize;
 use crate::cluster::Cluster;
 use crate::workload::ModelShape;
 pub use error::CurriculumError;
+pub use kind::Kind;
 pub use mix::Mix;
 pub use stage::{Dynamics, Hidden, Machines, Promotion, Regime, Replay, Stage, StageFile, Workloads};
 
@@ -120,11 +122,19 @@ fn stage(name: &str, text: &str, replays: bool) -> Result<Stage, CurriculumError
 }
 
 fn text_of(name: &str) -> Result<String, CurriculumError> {
-    if Path::new(name).extension().is_some_and(|extension| extension == "toml") {
-        let read = |error| CurriculumError::Read { file: name.to_owned(), error };
-        return fs::read_to_string(name).map_err(read);
+    if let Some(text) = read(name)? {
+        return Ok(text);
     }
     look_up("curriculum", name, &BUILTIN).map(str::to_owned).map_err(CurriculumError::Name)
+}
+
+/// The text of a file ending in `.toml`; none where that is not what is named.
+pub(crate) fn read(name: &str) -> Result<Option<String>, CurriculumError> {
+    if Path::new(name).extension().is_none_or(|extension| extension != "toml") {
+        return Ok(None);
+    }
+    let unreadable = |error| CurriculumError::Read { file: name.to_owned(), error };
+    fs::read_to_string(name).map(Some).map_err(unreadable)
 }
 
 fn parse<T: serde::de::DeserializeOwned>(name: &str, text: &str) -> Result<T, CurriculumError> {

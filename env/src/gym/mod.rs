@@ -5,6 +5,7 @@
 //! else of them. Observations go into memory that the caller owns, so that a step never allocates.
 
 pub mod check;
+mod dressed;
 mod random;
 mod spaces;
 mod tiny;
@@ -13,6 +14,7 @@ mod vector;
 use dynamiccl_spec::action::HEADS;
 use thiserror::Error;
 
+pub use dressed::{Clothes, Dressed};
 pub use random::RandomActor;
 pub use spaces::{FeatureSpace, HeadSpace, Spaces};
 pub use tiny::{Tiny, TinyInfo};

@@ -87,6 +87,13 @@ impl RailsEnv {
         self.begin(into)
     }
 
+    /// What may be answered to a request: nobody provisions what the profile does not hold.
+    pub fn mask(asked: &Request) -> [u32; HEADS] {
+        let mut mask = [1; HEADS];
+        (mask[0], mask[1]) = (0b111, if asked.surprise { 0b01 } else { 0b11 });
+        mask
+    }
+
     fn begin(&mut self, into: &mut Observation) -> Result<RailsInfo, EnvError> {
         self.episode = None;
         if !self.seeded {
@@ -121,9 +128,7 @@ impl RailsEnv {
 
 impl Episode {
     fn mask(&self) -> [u32; HEADS] {
-        let mut mask = [1; HEADS];
-        (mask[0], mask[1]) = (0b111, if self.asked.surprise { 0b01 } else { 0b11 });
-        mask
+        RailsEnv::mask(&self.asked)
     }
 
     fn observe(&self, into: &mut Observation) {

@@ -8,7 +8,6 @@ mod ask;
 mod baselines;
 pub mod bom;
 mod control;
-mod dressed;
 mod env;
 mod error;
 mod fabric;
@@ -28,7 +27,6 @@ mod weave;
 
 pub use baselines::{Always, Greedy};
 pub use control::{Controller, Decision, Past, Request};
-pub use dressed::{Clothes, Dressed};
 pub use env::{RailsEnv, RailsInfo};
 pub use error::RailsError;
 pub use fabric::{Fabric, Link, Route};

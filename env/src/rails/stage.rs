@@ -10,7 +10,7 @@ use super::error::RailsError;
 use super::fabric::{Fabric, Link};
 use super::job::{Job, paper_recipe};
 use super::timing::{Jitter, Timing};
-use crate::curriculum::Mix;
+use crate::curriculum::{Kind, Mix};
 use crate::workload::{ModelShape, Recipe};
 use crate::world::draw::{LogUniform, uniform};
 
@@ -25,6 +25,8 @@ const SCHEMA: u32 = 1;
 pub struct RailsStage {
     /// Version of the schema.
     pub schema: u32,
+    /// What it is about: `rails`.
+    pub kind: Kind,
     /// One line for people.
     pub description: String,
     /// Iterations of an episode.
@@ -37,6 +39,11 @@ pub struct RailsStage {
     pub network: Networks,
     /// Smallest and largest of what varies.
     pub jitter: Jitters,
+    /// Steps of a training.
+    pub steps: u64,
+    /// How an agent is trained on it, where that is not as usual; what it means is the agent's business.
+    #[serde(default)]
+    pub agent: toml::Table,
 }
 
 /// Jobs that are drawn.
@@ -81,14 +88,17 @@ pub struct Jitters {
 pub(super) type Key = (String, u32, u32, u32, u32);
 
 impl RailsStage {
+    /// What the curriculum that comes with the program is called.
+    pub const NAME: &str = "rails";
+
     /// The curriculum that comes with the program.
     pub fn builtin() -> RailsStage {
-        parse("rails", BUILTIN).expect("the curriculum that comes with the program")
+        parse(Self::NAME, BUILTIN).expect("the curriculum that comes with the program")
     }
 
     /// A curriculum from a file ending in `.toml`, or the one called `rails`.
     pub fn load(name: &str) -> Result<RailsStage, RailsError> {
-        if name == "rails" {
+        if name == Self::NAME {
             return Ok(RailsStage::builtin());
         }
         let wrong = |why: String| RailsError::File { file: name.to_owned(), why };
@@ -130,6 +140,12 @@ impl RailsStage {
     fn check(&self) -> Result<(), RailsError> {
         if self.schema != SCHEMA {
             return Err(RailsError::value("schema", self.schema, format!("this program reads {SCHEMA}")));
+        }
+        if self.kind != Kind::Rails {
+            return Err(RailsError::value("kind", self.kind, "give \"rails\""));
+        }
+        if self.steps == 0 {
+            return Err(RailsError::value("steps", 0, "give at least 1"));
         }
         if !(1..=1000).contains(&self.iterations) {
             return Err(RailsError::value("iterations", self.iterations, "give 1 to 1000"));

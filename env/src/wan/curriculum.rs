@@ -1,8 +1,5 @@
 //! Which jobs a WAN agent is trained on, as a file: how large, how correlated, how dear a change.
 
-use std::fs;
-use std::path::Path;
-
 use dynamiccl_spec::Collective;
 use dynamiccl_spec::math::{exp, ln};
 use dynamiccl_spec::words::look_up;
@@ -10,7 +7,7 @@ use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
 use super::{Costs, Datacentre, Network, Schedule, Setting, WanError};
-use crate::curriculum::{CurriculumError, Mix};
+use crate::curriculum::{CurriculumError, Kind, Mix, read};
 use crate::world::draw::{uniform, weighted};
 
 /// The curricula that come with the program.
@@ -36,6 +33,8 @@ pub struct WanCurriculum {
 pub struct WanFile {
     /// Version of the schema.
     pub schema: u32,
+    /// What it is about: `wan`.
+    pub kind: Kind,
     /// One line for people.
     pub description: String,
     /// Collectives of an episode.
@@ -58,6 +57,11 @@ pub struct WanFile {
     pub lag: Mix<u32>,
     /// What rewards are relative to.
     pub reference: Reference,
+    /// Steps of a training.
+    pub steps: u64,
+    /// How an agent is trained on it, where that is not as usual; what it means is the agent's business.
+    #[serde(default)]
+    pub agent: toml::Table,
 }
 
 /// Datacentres of one network.
@@ -80,6 +84,10 @@ pub enum Reference {
     Sample,
     /// The mean of that over many collectives: the sum of rewards is then the mean time, costs included.
     Mean,
+    /// The same with a tenth of what rebuilding costs, and only what a collective takes longer than on the best ring and
+    /// routes for its links counts. No move changes those, so whoever is better in one is in the other; but most of what
+    /// traffic adds is gone, and jobs in which changes are dear do not drown the others.
+    Excess,
 }
 
 /// One job.
@@ -107,13 +115,11 @@ impl WanCurriculum {
 
     /// A curriculum by name, or from a file ending in `.toml`.
     pub fn load(name: &str) -> Result<Self, CurriculumError> {
-        let text = if Path::new(name).extension().is_some_and(|extension| extension == "toml") {
-            let read = |error| CurriculumError::Read { file: name.to_owned(), error };
-            fs::read_to_string(name).map_err(read)?
-        } else {
-            look_up("curriculum", name, &BUILTIN).map(str::to_owned).map_err(CurriculumError::Name)?
-        };
-        Self::parse(name, &text)
+        if let Some(text) = read(name)? {
+            return Self::parse(name, &text);
+        }
+        let text = look_up("curriculum", name, &BUILTIN).map_err(CurriculumError::Name)?;
+        Self::parse(name, text)
     }
 
     /// A curriculum from the text of a file.
@@ -168,6 +174,12 @@ fn check(name: &str, file: &WanFile) -> Result<(), CurriculumError> {
     let bad = |key: &str, value: String, remedy: &str| Err(CurriculumError::value(name, key, &value, remedy));
     if file.schema != SCHEMA {
         return bad("schema", file.schema.to_string(), "this build reads schema 1");
+    }
+    if file.kind != Kind::Wan {
+        return bad("kind", file.kind.to_string(), "give \"wan\"");
+    }
+    if file.steps == 0 {
+        return bad("steps", "0".to_owned(), "give at least 1");
     }
     if !(1..=LONGEST).contains(&file.collectives) {
         return bad("collectives", file.collectives.to_string(), "give 1 to 1000000");

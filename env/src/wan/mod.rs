@@ -30,7 +30,7 @@ pub use arrangement::{Arrangement, Routes, Work};
 pub use clock::Clock;
 pub use course::{Course, Passed};
 pub use curriculum::{Lesson, Reference, WanCurriculum};
-pub use env::{Dressed, WanEnv, WanInfo};
+pub use env::{WanEnv, WanInfo};
 pub use error::WanError;
 pub use modes::{Mode, ModeRun, Modes};
 pub use network::{Datacentre, Network};

@@ -4,8 +4,8 @@ use std::convert::Infallible;
 use std::sync::Arc;
 
 use dynamiccl_env::gym::check::{CheckOptions, check};
-use dynamiccl_env::gym::{Action, Env, Observation, RandomActor};
-use dynamiccl_env::rails::{Dressed, RailsEnv, RailsStage};
+use dynamiccl_env::gym::{Action, Dressed, Env, Observation, RandomActor};
+use dynamiccl_env::rails::{RailsEnv, RailsStage};
 use dynamiccl_spec::features::{CONTEXT_WIDTH, HISTORY_WIDTH};
 
 fn env() -> RailsEnv {

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use dynamiccl_env::gym::check::{CheckOptions, check};
-use dynamiccl_env::gym::{Action, Env, Observation, RandomActor};
+use dynamiccl_env::gym::{Action, Dressed, Env, Observation, RandomActor};
 use dynamiccl_env::wan::control::{Controller, Move, View};
-use dynamiccl_env::wan::{Costs, Course, Dressed, Lesson, Reference, Traffic, WanCurriculum, WanEnv};
+use dynamiccl_env::wan::{Costs, Course, Lesson, Reference, Traffic, WanCurriculum, WanEnv};
 use dynamiccl_spec::features::{CONTEXT_WIDTH, HISTORY_WIDTH};
 
 use crate::study;
@@ -27,8 +27,9 @@ fn the_contract_is_kept() {
 
 #[test]
 fn it_is_kept_in_other_clothes() {
-    kept(|| Dressed::new(WanEnv::new(curriculum())));
-    let env = Dressed::new(WanEnv::new(curriculum()));
+    let dressed = || Dressed::new(WanEnv::new(curriculum())).expect("its numbers fit");
+    kept(dressed);
+    let env = dressed();
     assert_eq!((env.spaces().context_width(), env.spaces().history_width()), (CONTEXT_WIDTH, HISTORY_WIDTH));
 }
 

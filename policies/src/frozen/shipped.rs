@@ -10,12 +10,25 @@ pub const SHIPPED: &str = "shipped";
 
 /// The file, as it is in the repository.
 const FILE: &[u8] = include_bytes!("../../frozen/default.safetensors");
+/// Those for networks that change.
+const WAN: &[u8] = include_bytes!("../../frozen/wan.safetensors");
+const RAILS: &[u8] = include_bytes!("../../frozen/rails.safetensors");
 
 impl Frozen {
     /// The policy that comes with the program. An error means that the file was trained for other features or
     /// knobs than this build has; a test keeps such a build from being released.
     pub fn shipped() -> Result<Frozen, FrozenError> {
         Frozen::read(FILE)
+    }
+
+    /// The policy for rings across datacentres that comes with the program.
+    pub fn shipped_wan() -> Result<Frozen, FrozenError> {
+        Frozen::read(WAN)
+    }
+
+    /// The policy for photonic rails that comes with the program.
+    pub fn shipped_rails() -> Result<Frozen, FrozenError> {
+        Frozen::read(RAILS)
     }
 
     /// Bytes of its file.

@@ -1,7 +1,6 @@
 //! `rails`: what changing circuits costs a job, and what the network behind it costs.
 
 mod html;
-mod learned;
 mod report;
 mod study;
 mod tables;

@@ -1,15 +1,17 @@
 //! From the words to a job and its controllers, and all of them on the same iterations.
 
 use anyhow::{Result, ensure};
+use dynamiccl_agent::subject::actor::Actor;
+use dynamiccl_env::curriculum::Kind;
 use dynamiccl_env::rails::{
     Always, Controller, Fabric, Greedy, Iterations, Jitter, Job, Plan as Hindsight, Technology, Timing,
     judge, paper_recipe,
 };
 use dynamiccl_env::workload::{ModelShape, Recipe};
 
-use super::learned::Learned;
 use super::report::{Point, Report};
 use crate::args::RailsArgs;
+use crate::commands::actor;
 use crate::session::Session;
 
 /// The delay where none is named, in µs.
@@ -23,7 +25,7 @@ pub struct Plan {
     hoisted: Job,
     jitter: Jitter,
     repetitions: Vec<Iterations>,
-    learned: Option<Learned>,
+    learned: Option<Actor>,
     iterations: u32,
 }
 
@@ -40,7 +42,7 @@ impl Plan {
             Iterations::draw(&job, args.iterations as usize, &jitter, seed)
         };
         let repetitions = (0..count).map(draw).collect();
-        let learned = args.policy.as_deref().map(Learned::open).transpose()?;
+        let learned = actor::open(Kind::Rails, &args.policy)?;
         let hoisted = job.hoisted()?;
         Ok(Plan { hoisted, job, jitter, repetitions, learned, iterations: args.iterations })
     }
@@ -84,7 +86,7 @@ impl Plan {
             baseline_s,
             on_demand: found("on_demand"),
             provisioned: found("provisioned"),
-            learned: self.learned.as_ref().and_then(|learned| found(learned.name())),
+            learned: self.learned.as_ref().and_then(|_| found("learned")),
             hoisted: 100.0 * (hoisted / baseline_s - 1.0),
             windows_ms: self.job.profile.windows.iter().map(|us| us / 1e3).collect(),
             notes: notes(self.learned.is_some()),
@@ -132,7 +134,7 @@ fn notes(learned: bool) -> Vec<String> {
     ];
     if !learned {
         notes.push(
-            "learned: no policy was given; train one on the curriculum rails and name it with --policy"
+            "learned: no policy was asked for; --policy learned is the one that comes with the program"
                 .to_owned(),
         );
     }

@@ -1,6 +1,7 @@
 //! `train`: learns a curriculum, writes the run down, and leaves a policy that was judged.
 
 mod finish;
+mod lesson;
 mod report;
 pub(super) mod settings;
 mod start;
@@ -11,17 +12,30 @@ use std::time::Instant;
 
 use anyhow::Result;
 use dynamiccl_agent::run::{Recorder, Run};
+use dynamiccl_agent::subject::{Knobs, Rails, Wan};
 use dynamiccl_agent::training::{Event, Training};
+use dynamiccl_env::curriculum::Kind;
 
 use crate::args::{Every, TrainArgs};
 use crate::exit::Ending;
 use crate::interrupt::Interrupted;
 use crate::session::Session;
+use lesson::Lesson;
+use start::Asked;
 use watch::Watch;
 
-/// Makes the plan and carries it out.
+/// Makes the plan and carries it out: what is learned is the curriculum's to say.
 pub fn run(args: &TrainArgs, session: &Session) -> Result<Ending> {
-    let mut job = start::start(args, session)?;
+    let asked = Asked::new(args)?;
+    match Kind::of(&asked.curriculum)? {
+        Kind::Knobs => learn::<Knobs>(asked, args, session),
+        Kind::Wan => learn::<Wan>(asked, args, session),
+        Kind::Rails => learn::<Rails>(asked, args, session),
+    }
+}
+
+fn learn<L: Lesson>(asked: Asked, args: &TrainArgs, session: &Session) -> Result<Ending> {
+    let mut job = start::start::<L>(asked, args, session)?;
     job.announce(session);
     let done = job.train(args, session).and_then(|()| finish::finish(&mut job, args, session));
     if done.as_ref().is_err_and(|error| error.is::<Interrupted>()) {
@@ -31,13 +45,13 @@ pub fn run(args: &TrainArgs, session: &Session) -> Result<Ending> {
 }
 
 /// A run that is being trained.
-struct Job {
+struct Job<L: Lesson> {
     run: Run,
-    training: Training,
-    recorder: Recorder,
+    training: Training<L>,
+    recorder: Recorder<L>,
 }
 
-impl Job {
+impl<L: Lesson> Job<L> {
     fn announce(&self, session: &Session) {
         let settings = self.run.settings();
         let (folder, from) = (self.run.folder().display(), self.training.steps());
@@ -50,10 +64,10 @@ impl Job {
     /// Trains until the curriculum is through, the steps are done, or somebody wants it to stop.
     fn train(&mut self, args: &TrainArgs, session: &Session) -> Result<()> {
         let steps = self.run.settings().steps;
-        let expected = |training: &Training| training.planned_steps().min(steps.unwrap_or(u64::MAX));
+        let expected = |training: &Training<L>| training.planned_steps().min(steps.unwrap_or(u64::MAX));
         let progress = session.progress("train", expected(&self.training));
         progress.skip(self.training.steps());
-        let mut watch = Watch::new(self.training.stages());
+        let mut watch = Watch::<L>::new(&self.training);
         let mut saved = Saved::now(self.training.steps());
         while steps.is_none_or(|steps| self.training.steps() < steps) {
             let before = self.training.steps();

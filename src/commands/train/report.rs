@@ -3,37 +3,27 @@
 use std::fmt;
 
 use dynamiccl_agent::run::POLICY;
-use dynamiccl_env::evaluate::TierReport;
 use serde::Serialize;
 
 use super::Job;
-use crate::commands::eval;
+use super::lesson::Lesson;
 use crate::commands::machine::name;
 
 /// The last line of `train --json`.
 #[derive(Debug, Serialize)]
-pub struct Closing {
+pub struct Closing<D> {
     done: bool,
     run: String,
     policy: String,
     seconds: f64,
     steps: u64,
     sps: f64,
-    eval: Judged,
+    eval: D,
 }
 
-/// The document of `eval`, and the policy's tiers where they are found without searching.
-#[derive(Debug, Serialize)]
-struct Judged {
-    tiers: Vec<TierReport>,
-    #[serde(flatten)]
-    document: eval::Document,
-}
-
-impl Closing {
+impl<D> Closing<D> {
     /// What there is to say about a run that is done.
-    pub fn new(job: &Job, steps: u64, sps: f64, document: eval::Document) -> Self {
-        let tiers = document.report.tuners.first().map_or_else(Vec::new, |policy| policy.tiers.clone());
+    pub fn new<L: Lesson>(job: &Job<L>, steps: u64, sps: f64, eval: D) -> Self {
         Closing {
             done: true,
             run: name(job.run.folder()),
@@ -41,16 +31,16 @@ impl Closing {
             seconds: job.recorder.seconds(),
             steps,
             sps,
-            eval: Judged { tiers, document },
+            eval,
         }
     }
 }
 
-impl fmt::Display for Closing {
+impl<D: fmt::Display> fmt::Display for Closing<D> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Closing { run, policy, seconds, steps, sps, eval, .. } = self;
         writeln!(f, "# {steps} steps in {seconds:.0} s, {sps:.0} steps/s, run {run}")?;
-        write!(f, "{}", eval.document)?;
+        write!(f, "{eval}")?;
         writeln!(f, "         wrote {policy}")
     }
 }

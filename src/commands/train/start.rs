@@ -2,49 +2,67 @@
 //! fails here.
 
 use std::path::Path;
-use std::sync::Arc;
 use std::thread;
 
 use anyhow::{Context, Result, ensure};
-use dynamiccl_agent::Config;
 use dynamiccl_agent::learn::Device;
 use dynamiccl_agent::run::clock::Utc;
 use dynamiccl_agent::run::recorder::Before;
 use dynamiccl_agent::run::{Recorder, Run, Settings, settings as kept};
-use dynamiccl_agent::training::{Setup, Snapshot, Training};
-use dynamiccl_env::curriculum::Curriculum;
-use dynamiccl_env::model::ConstantsFile;
-use dynamiccl_synth::library::Library;
+use dynamiccl_agent::training::{PlaceOf, Setup, Snapshot, Training};
 
-use super::{Job, finish, settings};
+use super::lesson::Lesson;
+use super::{Job, settings};
 use crate::args::TrainArgs;
 use crate::session::Session;
 
-/// The run that the words ask for.
-pub fn start(args: &TrainArgs, session: &Session) -> Result<Job> {
-    match args.resume.as_deref() {
-        None => begin(args, session),
-        Some(word) if word == Path::new("latest") => resume(&Run::latest(&args.out)?, args, session),
-        Some(folder) => resume(folder, args, session),
+/// What the words ask for: a run that is there, or none yet, and a curriculum.
+pub struct Asked {
+    run: Option<Run>,
+    /// The curriculum, by name or file.
+    pub curriculum: String,
+}
+
+impl Asked {
+    /// Takes up the run that the words name.
+    pub fn new(args: &TrainArgs) -> Result<Self> {
+        let run = match args.resume.as_deref() {
+            None => None,
+            Some(word) if word == Path::new("latest") => Some(Run::open(&Run::latest(&args.out)?)?),
+            Some(folder) => Some(Run::open(folder)?),
+        };
+        let old = run.as_ref().map(|run| run.settings().curriculum.clone());
+        let curriculum = args.curriculum.clone().or(old);
+        let curriculum = curriculum.context("no curriculum: give --curriculum NAME|FILE")?;
+        Ok(Asked { run, curriculum })
     }
 }
 
-fn begin(args: &TrainArgs, session: &Session) -> Result<Job> {
-    let name = args.curriculum.as_deref().context("no curriculum: give --curriculum NAME|FILE")?;
-    let curriculum = Curriculum::load(name)?;
+/// Begins a run, or goes on with it.
+pub fn start<L: Lesson>(asked: Asked, args: &TrainArgs, session: &Session) -> Result<Job<L>> {
+    let Asked { run, curriculum } = asked;
+    match run {
+        None => begin(curriculum, args, session),
+        Some(run) => resume(run, curriculum, args, session),
+    }
+}
+
+fn begin<L: Lesson>(curriculum: String, args: &TrainArgs, session: &Session) -> Result<Job<L>> {
+    let constants = args.constants.clone().unwrap_or_else(kept::usual_constants);
+    let subject = L::load(&curriculum, &constants)?;
     let now = Utc::now();
     let settings = Settings {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         started: now.to_string(),
-        curriculum: name.to_owned(),
+        curriculum,
         seed: session.seed,
         steps: args.steps,
-        constants: args.constants.clone().unwrap_or_else(kept::usual_constants),
+        constants,
         device: args.device.unwrap_or_default().to_string(),
-        config: settings::config(args, Config::default())?,
-        stages: kept::stages(&curriculum),
+        config: settings::config(args, subject.usual())?,
+        stages: subject.settings(),
     };
-    let training = Training::new(setup(args, &settings, curriculum)?)?;
+    let training = Training::new(setup(args, &settings, subject)?)?;
     let run = Run::begin(&args.out, settings, now)?;
     let recorder = Recorder::new(&run, training.stages(), Before::default())?;
     let mut job = Job { run, training, recorder };
@@ -53,31 +71,35 @@ fn begin(args: &TrainArgs, session: &Session) -> Result<Job> {
     Ok(job)
 }
 
-fn resume(folder: &Path, args: &TrainArgs, session: &Session) -> Result<Job> {
-    let mut run = Run::open(folder)?;
+fn resume<L: Lesson>(
+    mut run: Run,
+    curriculum: String,
+    args: &TrainArgs,
+    session: &Session,
+) -> Result<Job<L>> {
     let old = run.settings().clone();
-    let name = args.curriculum.as_deref().unwrap_or(&old.curriculum);
-    let curriculum = Curriculum::load(name)?;
+    let constants = args.constants.clone().unwrap_or_else(|| old.constants.clone());
+    let subject = L::load(&curriculum, &constants)?;
     let new = Settings {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         started: old.started.clone(),
-        curriculum: name.to_owned(),
+        curriculum,
         seed: if session.seed_given { session.seed } else { old.seed },
         steps: args.steps.or(old.steps),
-        constants: args.constants.clone().unwrap_or_else(|| old.constants.clone()),
+        constants,
         device: args.device.map_or_else(|| old.device.clone(), |device| device.to_string()),
         config: settings::config(args, old.config.clone())?,
-        stages: kept::stages(&curriculum),
+        stages: subject.settings(),
     };
     let changes: Vec<String> = old.changes(&new).iter().map(ToString::to_string).collect();
     ensure!(
         changes.is_empty() || args.overrides,
         "--resume {}: these are not the run's settings: {}; leave them as they were, or give --override",
-        folder.display(),
+        run.folder().display(),
         changes.join("; ")
     );
-    let setup = setup(args, &new, curriculum)?;
-    let resumed = run.resume::<Snapshot>()?;
+    let setup = setup(args, &new, subject)?;
+    let resumed = run.resume::<Snapshot<PlaceOf<L>>>()?;
     for broken in &resumed.broken {
         session.output.note(format_args!("{broken}; going on from an older one"));
     }
@@ -91,17 +113,15 @@ fn resume(folder: &Path, args: &TrainArgs, session: &Session) -> Result<Job> {
     Ok(Job { run, training, recorder })
 }
 
-fn setup(args: &TrainArgs, settings: &Settings, curriculum: Curriculum) -> Result<Setup> {
+fn setup<L: Lesson>(args: &TrainArgs, settings: &Settings, subject: L) -> Result<Setup<L>> {
     settings.config.check()?;
-    finish::check(&curriculum.stages, args)?;
+    subject.check(args)?;
     let cores = || thread::available_parallelism().map_or(1, |cores| cores.get());
     Ok(Setup {
-        curriculum,
+        subject,
         config: settings.config.clone(),
         seed: settings.seed,
         threads: args.threads.map_or_else(cores, usize::from),
         device: settings.device.parse::<Device>()?,
-        constants: Arc::new(ConstantsFile::load(&settings.constants)?),
-        schedules: Some(Arc::new(Library::new())),
     })
 }

@@ -1,14 +1,13 @@
 //! What a person sees while a run trains: a remark beside the bar, and a row of a table now and then.
 
-use std::collections::BTreeSet;
-use std::sync::Arc;
+use std::marker::PhantomData;
 use std::time::{Duration, Instant};
 
 use dynamiccl_agent::progress::{Seconds, Update};
-use dynamiccl_agent::training::Event;
-use dynamiccl_env::curriculum::Stage;
-use dynamiccl_env::evaluate::Report;
+use dynamiccl_agent::subject::{Figures, Verdict};
+use dynamiccl_agent::training::{Event, Training};
 
+use super::lesson::{Column, Lesson};
 use crate::progress::Progress;
 
 /// Time between two rows, where no judgement makes one.
@@ -19,41 +18,37 @@ const HEADING_EVERY: usize = 20;
 const NOTHING: &str = "-";
 
 /// What was seen of a run.
-pub struct Watch {
+pub struct Watch<L> {
     stages: Vec<String>,
-    tiers: Vec<u8>,
+    columns: Vec<Column>,
     best: Option<f64>,
-    judged: Option<Judged>,
+    /// What the last judgement found.
+    judged: Figures,
     update: Option<Box<Update>>,
     seconds: Seconds,
     rows: usize,
     row_at: Instant,
+    of: PhantomData<L>,
 }
 
-/// What the last judgement found: regret by tier, and without feedback over all.
-struct Judged {
-    regret: Vec<Option<f64>>,
-    hold: Option<f64>,
-}
-
-impl Watch {
-    /// Nothing seen yet of these stages.
-    pub fn new(stages: &[Arc<Stage>]) -> Self {
-        let tiers: BTreeSet<u8> = stages.iter().flat_map(|stage| stage.file.tiers.iter().copied()).collect();
+impl<L: Lesson> Watch<L> {
+    /// Nothing seen yet of a run.
+    pub fn new(training: &Training<L>) -> Self {
         Watch {
-            stages: stages.iter().map(|stage| stage.name.clone()).collect(),
-            tiers: tiers.into_iter().collect(),
+            stages: training.stages().iter().map(|stage| L::name(stage).to_owned()).collect(),
+            columns: training.subject().columns(),
             best: None,
-            judged: None,
+            judged: Figures::new(),
             update: None,
             seconds: Seconds::default(),
             rows: 0,
             row_at: Instant::now(),
+            of: PhantomData,
         }
     }
 
     /// Shows what has happened.
-    pub fn see(&mut self, event: &Event, progress: &Progress) {
+    pub fn see(&mut self, event: &Event<L::Verdict>, progress: &Progress) {
         match event {
             Event::Updated(update) => {
                 let Seconds { env, act, learn, .. } = update.seconds;
@@ -66,9 +61,11 @@ impl Watch {
                     self.row(progress);
                 }
             }
-            Event::Judged { report, seconds, stage, .. } => {
+            Event::Judged { verdict, seconds, stage, .. } => {
                 self.seconds.eval += seconds;
-                self.judge(report);
+                self.judged = verdict.figures();
+                let now = verdict.regret();
+                self.best = Some(self.best.map_or(now, |best| best.min(now)));
                 progress.remark(&self.remark(*stage));
                 self.row(progress);
             }
@@ -82,19 +79,10 @@ impl Watch {
         }
     }
 
-    fn judge(&mut self, report: &Report) {
-        let Some(policy) = report.tuners.first() else { return };
-        let tier = |wanted: &u8| policy.tiers.iter().find(|tier| tier.tier == *wanted);
-        let regret = self.tiers.iter().map(|wanted| tier(wanted).map(|tier| tier.figures.regret)).collect();
-        let overall = policy.overall.as_ref();
-        self.judged = Some(Judged { regret, hold: overall.map(|figures| figures.regret_hold) });
-        let now = overall.map_or(f64::INFINITY, |figures| figures.regret);
-        self.best = Some(self.best.map_or(now, |best| best.min(now)));
-    }
-
     fn remark(&self, stage: usize) -> String {
         let best = self.best.map_or(NOTHING.to_owned(), |best| format!("{} %", percent(best)));
-        format!("{} ({}/{})  best regret {best}", self.stages[stage], stage + 1, self.stages.len())
+        let watched = L::WATCHED.replace('_', " ");
+        format!("{} ({}/{})  best {watched} {best}", self.stages[stage], stage + 1, self.stages.len())
     }
 
     fn row(&mut self, progress: &Progress) {
@@ -108,10 +96,10 @@ impl Watch {
     }
 
     fn heading(&self) -> String {
-        let tiers = self.tiers.iter().map(|tier| format!("tier{tier}"));
-        let rest = ["hold", "gain", "entropy", "kl", "env", "act", "learn", "eval"].map(str::to_owned);
+        let judged = self.columns.iter().map(|column| column.title.clone());
+        let rest = ["gain", "entropy", "kl", "env", "act", "learn", "eval"].map(str::to_owned);
         let titles: Vec<String> =
-            ["step", "stage"].map(str::to_owned).into_iter().chain(tiers).chain(rest).collect();
+            ["step", "stage"].map(str::to_owned).into_iter().chain(judged).chain(rest).collect();
         let units = titles.iter().map(|title| match title.as_str() {
             "step" | "stage" | "kl" => String::new(),
             "entropy" => "(nat)".to_owned(),
@@ -123,13 +111,8 @@ impl Watch {
     fn cells(&self, update: &Update) -> Vec<String> {
         let shown = |value: Option<f64>| value.map_or(NOTHING.to_owned(), percent);
         let mut cells = vec![update.step.to_string(), self.stages[update.stage].clone()];
-        match &self.judged {
-            Some(judged) => {
-                cells.extend(judged.regret.iter().map(|regret| shown(*regret)));
-                cells.push(shown(judged.hold));
-            }
-            None => cells.extend(vec![NOTHING.to_owned(); self.tiers.len() + 1]),
-        }
+        let of = |column: &Column| self.judged.get(column.figure)?.get(&column.place).copied();
+        cells.extend(self.columns.iter().map(|column| shown(of(column))));
         cells.push(percent(f64::from(update.gain.exp_m1())));
         cells.push(format!("{:.2}", update.losses.entropy.iter().sum::<f32>()));
         cells.push(format!("{:.4}", update.losses.divergence));

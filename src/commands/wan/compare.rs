@@ -5,14 +5,16 @@ use std::path::Path;
 use std::thread;
 
 use anyhow::{Error, Result};
+use dynamiccl_env::curriculum::Kind;
 use dynamiccl_env::wan::Costs;
 use dynamiccl_env::wan::compare::{Comparison, Figures};
 use dynamiccl_env::wan::control::{Cadence, Threshold};
 use serde::Serialize;
 
+use super::page;
 use super::plan::{About, Plan};
-use super::{learned, page};
 use crate::atomic::OutFile;
+use crate::commands::actor;
 use crate::session::Session;
 use crate::table::{Column, Table};
 
@@ -21,7 +23,7 @@ const COLLECTIVES: u64 = 2_000;
 
 /// Compares and reports.
 pub fn run(plan: &Plan<'_>, policy: &Path, session: &Session) -> Result<()> {
-    let mut policy = learned::load(policy)?;
+    let mut policy = actor::open(Kind::Wan, policy)?;
     let page = plan.args.html.as_deref().map(OutFile::create).transpose()?;
     let collectives = plan.collectives(COLLECTIVES);
     let costs = Costs { rebuild_ms: plan.args.rebuild_ms, reroute_ms: plan.args.reroute_ms };
@@ -60,7 +62,7 @@ pub fn run(plan: &Plan<'_>, policy: &Path, session: &Session) -> Result<()> {
         cadence10: comparison.judge(&courses, &mut { Cadence::STUDY }),
         best_cadence: cadence.map(|mut by| Tuned { figures: comparison.judge(&courses, &mut by), by }),
         threshold: threshold.map(|mut by| Tuned { figures: comparison.judge(&courses, &mut by), by }),
-        learned: policy.as_mut().map(|policy| comparison.judge(&courses, policy.as_mut())),
+        learned: policy.as_mut().map(|policy| comparison.judge(&courses, policy)),
         clairvoyant,
     };
     page::finish(page, || page::of_comparison(&document, session.seed))?;

@@ -2,7 +2,6 @@
 
 mod compare;
 mod grid;
-mod learned;
 mod modes;
 mod page;
 mod plan;

@@ -18,6 +18,8 @@ use crate::wan::{Arrangement, Operation, Prospect, Search};
 
 /// Collectives that a mean time is taken from.
 const SURVEYED: u32 = 256;
+/// Collectives over which a rebuilding is thought to be spread where jobs of all costs are to count alike.
+const SPREAD: f64 = 10.0;
 
 /// A running job.
 #[derive(Debug)]
@@ -42,9 +44,12 @@ impl Episode {
         let setting = &lesson.setting;
         let (usual, mut work) = (Arrangement::usual(&setting.network), Work::default());
         let mut survey = Traffic::new(setting, 0.0, rng.random(), 0);
-        let reference_ms = (lesson.reference == Reference::Mean).then(|| {
+        let reference_ms = (lesson.reference != Reference::Sample).then(|| {
             let times = (0..SURVEYED).map(|_| work.time(setting, &usual, &survey.next_sample()));
-            times.sum::<f64>() / f64::from(SURVEYED)
+            let mean = times.sum::<f64>() / f64::from(SURVEYED);
+            let spread =
+                if lesson.reference == Reference::Excess { lesson.costs.rebuild_ms / SPREAD } else { 0.0 };
+            mean + spread
         });
         let mut traffic = Traffic::new(setting, lesson.rho, rng.random(), 0);
         let (mut search, mut trend) = (Search::new(&setting.network), Trend::default());
@@ -70,14 +75,15 @@ impl Episode {
     /// Moves and runs one collective.
     pub fn step(&mut self, moved: Move) -> (f64, WanInfo) {
         let setting = &self.lesson.setting;
-        let (now, _) = &self.links[self.links.len() - 1];
+        let (now, (_, least_ms)) = &self.links[self.links.len() - 1];
         let (_, (best, _)) = &self.links[0];
+        let least_ms = if self.lesson.reference == Reference::Excess { *least_ms } else { 0.0 };
         let done = self.operation.act(setting, moved, &self.prospect, best, now, &mut self.work);
         let base_ms = self.work.time(setting, &self.usual, now);
         let (ms, cost_ms) = (done.ms, done.cost_ms);
         let info = WanInfo { collectives: self.operation.done(), ms, cost_ms, base_ms };
         self.proceed();
-        (-(ms + cost_ms) / self.reference_ms.unwrap_or(base_ms), info)
+        (-(ms + cost_ms - least_ms) / self.reference_ms.unwrap_or(base_ms), info)
     }
 
     /// Traffic goes on.

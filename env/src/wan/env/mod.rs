@@ -1,7 +1,6 @@
 //! The environment over the WAN: one episode is one job of many collectives, before each of which the agent keeps,
 //! reroutes or rebuilds.
 
-mod dressed;
 mod episode;
 pub(super) mod features;
 
@@ -15,7 +14,6 @@ use super::control::Move;
 use super::curriculum::{Lesson, WanCurriculum};
 use crate::gym::{Action, Env, EnvError, Observation, Spaces, Transition};
 use crate::sim_env::Stream;
-pub use dressed::Dressed;
 use episode::Episode;
 
 /// The environment.
@@ -67,11 +65,6 @@ impl WanEnv {
     /// The spaces, as every such environment has them.
     pub fn space() -> Spaces {
         features::spaces()
-    }
-
-    /// Whether an episode is running.
-    pub fn is_running(&self) -> bool {
-        self.episode.is_some()
     }
 
     /// Where the stream of episodes stood when the running one began; none before the first.

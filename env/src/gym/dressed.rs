@@ -7,7 +7,7 @@
 use dynamiccl_spec::features::catalogue::slot;
 use dynamiccl_spec::features::{CONTEXT_WIDTH, HISTORY_WIDTH, JOB_WIDTH};
 
-use crate::gym::{Action, Env, EnvError, Observation, Spaces, Transition};
+use super::{Action, Env, EnvError, Observation, Spaces, Transition};
 
 /// An environment in the clothes of NCCL's knobs.
 #[derive(Debug, Clone)]

@@ -1,0 +1,138 @@
+//! NCCL's knobs: what a call runs with, in the simulator.
+
+use std::sync::Arc;
+
+use dynamiccl_env::curriculum::{Curriculum, Kind, Promotion, Stage};
+use dynamiccl_env::evaluate::{self, Entrant, Evaluation, Machine, NODES, Report};
+use dynamiccl_env::headroom;
+use dynamiccl_env::model::ConstantsFile;
+use dynamiccl_env::schedules::Schedules;
+use dynamiccl_env::sim_env::SimEnv;
+use dynamiccl_policies::guard::Guard;
+use dynamiccl_policies::network::Weights;
+use dynamiccl_policies::policy::{Policy, PolicyTuner};
+use dynamiccl_spec::GateSet;
+use dynamiccl_spec::gates::Gate;
+
+use super::{ByPlace, Figures, Look, Subject, Verdict};
+use crate::config::Config;
+use crate::run::map::Maps;
+use crate::run::settings::StageSettings;
+use crate::training::TrainError;
+
+/// A curriculum of NCCL's knobs.
+#[derive(Debug, Clone)]
+pub struct Knobs {
+    /// What is learned.
+    pub curriculum: Curriculum,
+    /// Constants of the model.
+    pub constants: Arc<ConstantsFile>,
+    /// Who makes schedules for the jobs that have a runtime for them.
+    pub schedules: Option<Arc<dyn Schedules>>,
+}
+
+impl Subject for Knobs {
+    type Stage = Arc<Stage>;
+    type Env = SimEnv;
+    type Verdict = Report;
+
+    const KIND: Kind = Kind::Knobs;
+    const WATCHED: &'static str = "regret";
+
+    fn stages(&self) -> Vec<Arc<Stage>> {
+        self.curriculum.stages.clone()
+    }
+
+    fn name(stage: &Arc<Stage>) -> &str {
+        &stage.name
+    }
+
+    fn promotion(stage: &Arc<Stage>) -> Promotion {
+        stage.file.promotion
+    }
+
+    fn usual(&self) -> Config {
+        Config::default()
+    }
+
+    fn settings(&self) -> Vec<StageSettings> {
+        let of = |stage: &Arc<Stage>| StageSettings::new(&stage.name, stage, &stage.file);
+        self.curriculum.stages.iter().map(of).collect()
+    }
+
+    fn surroundings(&self) -> (Vec<String>, GateSet) {
+        let releases = self.curriculum.stages.iter().flat_map(|stage| stage.file.regime.nccl.iter());
+        let mut nccl: Vec<String> = releases.map(|(release, _)| release.to_string()).collect();
+        nccl.sort();
+        nccl.dedup();
+        (nccl, Gate::ALL.iter().fold(GateSet::default(), |gates, &gate| gates.with(gate)))
+    }
+
+    fn make(&self, stages: &[Arc<Stage>], config: &Config) -> impl Fn() -> SimEnv {
+        let (stages, constants) = (stages.to_vec(), Arc::clone(&self.constants));
+        let (untold, schedules) = (config.without.feedback, self.schedules.clone());
+        move || {
+            let env = SimEnv::mixed(stages.iter().cloned(), Arc::clone(&constants));
+            let env = match &schedules {
+                Some(schedules) => env.with_schedules(Arc::clone(schedules)),
+                None => env,
+            };
+            if untold { env.untold() } else { env }
+        }
+    }
+
+    /// On the machines of the stage.
+    fn judge(&self, stage: &Arc<Stage>, weights: &Weights, look: &Look<'_>) -> Result<Report, TrainError> {
+        let machines = Machine::list(&[], &NODES, &stage.file.tiers)?;
+        let machines: Vec<Machine> = machines.into_iter().filter(|machine| !machine.held_out).collect();
+        let evaluation = Evaluation {
+            seed: look.seed,
+            seeds: 1,
+            worlds: look.worlds,
+            threads: look.threads,
+            constants: &self.constants,
+            // Bars are NCCL's: a schedule would move them.
+            schedules: None,
+        };
+        let policy = Arc::new(Policy::new("policy", weights, Guard::Off, 0));
+        let refresh = (!look.config.without.lstm).then_some(PolicyTuner::REFRESH);
+        let entrant =
+            Entrant::tuner("policy", move |_| Box::new(PolicyTuner::new(Arc::clone(&policy), refresh)));
+        evaluation.cells(&machines, &headroom::sizes(), &[entrant], || Ok(()))
+    }
+
+    fn maps(stage: &Arc<Stage>) -> Option<Maps> {
+        Some(Maps::new(stage))
+    }
+}
+
+/// The policy is the only tuner of the report, or the first.
+impl Verdict for Report {
+    /// The mean of regret with and without feedback, over all cells.
+    fn score(&self) -> f64 {
+        let overall = self.tuners.first().and_then(|tuner| tuner.overall.as_ref());
+        overall.map_or(f64::INFINITY, |figures| (figures.regret + figures.regret_hold) / 2.0)
+    }
+
+    fn regret(&self) -> f64 {
+        let overall = self.tuners.first().and_then(|tuner| tuner.overall.as_ref());
+        overall.map_or(f64::INFINITY, |figures| figures.regret)
+    }
+
+    fn figures(&self) -> Figures {
+        let of = |figure: fn(&evaluate::Figures) -> f64| by_tier(self, figure);
+        Figures::from([
+            (Knobs::WATCHED, of(|figures| figures.regret)),
+            ("regret_hold", of(|figures| figures.regret_hold)),
+            ("speedup", of(|figures| figures.speedup)),
+            ("worst", of(|figures| figures.worst_cell)),
+        ])
+    }
+}
+
+/// One figure by tier and over all.
+fn by_tier(report: &Report, figure: fn(&evaluate::Figures) -> f64) -> ByPlace {
+    let Some(tuner) = report.tuners.first() else { return ByPlace::new() };
+    let tiers = tuner.tiers.iter().map(|tier| (format!("tier{}", tier.tier), figure(&tier.figures)));
+    tiers.chain(tuner.overall.iter().map(|figures| ("all".to_owned(), figure(figures)))).collect()
+}
