@@ -112,7 +112,7 @@ fn what_cannot_be_fitted_is_an_error() {
         ("--sweep odd.csv --cluster tcp10g_1gpu --policy none.safetensors", "none.safetensors"),
         ("--sweep odd.csv --doubt 11", "a doubt is a number from 0 to 10"),
         ("--sweep odd.csv --ranks 2", "cannot be used with"),
-        ("", "--ranks"),
+        ("", "--ranks: say how many to start"),
         ("--ranks 2 --calls 10", "--calls 10: one update takes up to 256"),
         ("--sweep odd.csv --simulated 2", "a share is a number from 0 to 1"),
         ("--sweep odd.csv --set loss.entropi=1", "did you mean \"loss.entropy\""),

@@ -26,6 +26,7 @@ pub fn start(
     session: &Session,
 ) -> Result<Result<Arc<Lived>, Ending>> {
     let named = cluster.map(Cluster::load).transpose()?;
+    let ranks = Job::ranks(job)?;
     ensure!(
         job.share_gpu || named.is_some(),
         "--cluster: name the machine that the ranks run on, for instance dgx_h100; only ranks that share a GPU need none"
@@ -36,7 +37,6 @@ pub fn start(
         return Ok(Err(ending));
     }
     let link = job.link.as_deref().map_or(Ok(Link::Loopback), |word| word.parse().context("--link"))?;
-    let ranks = Job::ranks(job)?;
     let machine = swept::machine(ranks, link, named.as_ref(), Path::new("--cluster"))?;
     let cells = grid(&calls.collectives, &calls.sizes.0);
     let cells: Vec<_> = cells.into_iter().map(|cell| (cell.collective, cell.bytes)).collect();
