@@ -188,7 +188,7 @@ fn documented(section: &str) -> BTreeSet<String> {
 
 mod documented_keys {
     use dynamiccl_env::evaluate::Report;
-    use dynamiccl_env::evaluate::{Figures, Kind, Place, TierReport, TunerReport};
+    use dynamiccl_env::evaluate::{Figures, Kind, Paths, Place, TierReport, TunerReport};
     use dynamiccl_spec::{Collective, Head};
     use protobuf::Message;
     use tensorboard_proto::event::Event;
@@ -238,6 +238,7 @@ mod documented_keys {
             coverage: None,
             cumulative: [].into(),
             cumulative_episodes: 0,
+            paths: Paths { cells: 0, agreement: None, unrunnable: 0 },
         };
         let tiers = (1..=4).map(|tier| TierReport { tier, figures: figures.clone() }).collect();
         let tuner = TunerReport {
