@@ -124,6 +124,67 @@ fn the_lines_keep_the_contract_and_the_folder_its_layout() {
     assert_eq!(dir.run(words).json()["tuners"][0]["tiers"], last["eval"]["tiers"]);
 }
 
+/// What makes any agent a tiny one.
+const SMALL: &str = "--set network.embedding=8 --set network.expert=8 --set network.critic=8 \
+                     --set rollout.environments=8 --set rollout.steps=16 --set optimiser.minibatches=2 \
+                     --set evaluation.every=256 --set evaluation.worlds=1 --eval-worlds 1 --steps 384";
+
+/// The curriculum of a WAN with one correlation, so that judging takes a moment.
+fn brief_wan(dir: &Dir) {
+    let text = fs::read_to_string(crate::util::repository_path("curricula/wan.toml")).unwrap();
+    let (before, rest) = text.split_once("rho = [").unwrap();
+    let (_, after) = rest.split_once("]\n").unwrap();
+    fs::write(dir.path("brief.toml"), format!("{before}rho = [\"0.95\"]\n{after}")).unwrap();
+}
+
+/// Networks that change: the same lines, folder, checkpoints and policies, with figures of their own.
+#[test]
+fn what_is_learned_is_the_curriculums_to_say() {
+    for (words, watched, place, kind) in [
+        ("--curriculum brief.toml", "over_clairvoyant", "rho0.95", "wan"),
+        ("--curriculum rails", "increase", "pp8", "rails"),
+    ] {
+        let dir = Dir::new();
+        brief_wan(&dir);
+        let whole = dir.run_with(&format!("train {words} {SMALL} --out whole --json"), &[MOMENT]);
+        assert_eq!(whole.code, 0, "{}", whole.stderr);
+        let lines: Vec<Value> =
+            whole.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        let (last, others) = lines.split_last().unwrap();
+        let judged = others.iter().find(|line| line["kind"] == "eval").unwrap();
+        assert!(number(&judged[watched][place]) > 0.0 && judged["regret"].is_null(), "{judged}");
+        assert!(number(&last["eval"]["cells"][0]["learned"]) > 0.0, "{last}");
+        let run = last["run"].as_str().unwrap();
+        let policy = last["policy"].as_str().unwrap();
+        let about = dir.run(&format!("inspect {policy} --json")).json().to_string();
+        assert!(about.contains(&format!("dynamiccl train {words} --seed 1 --steps 384")), "{about}");
+        // Stopped after half of it, it goes on to the same bits.
+        let half = format!("train {words} {SMALL} --out half --steps 256");
+        let half = half.replacen("--steps 384", "", 1);
+        assert_eq!(dir.run_with(&half, &[MOMENT]).code, 0);
+        let again = "train --resume latest --out half --steps 384 --override --eval-worlds 1";
+        let said = dir.run_with(again, &[MOMENT]);
+        assert_eq!(said.code, 0, "{}", said.stderr);
+        let other = dir.path(&run.replacen("whole", "half", 1));
+        assert!(results(&dir.path(run)) == results(&other), "{kind}");
+        // And it is a policy for nothing else.
+        let judge = if kind == "wan" { "wan --traces 1 --collectives 20" } else { "rails --repetitions 1" };
+        assert!(number_of(&dir.run(&format!("{judge} --policy {policy} --json")).json()["learned"]) > 0.0);
+        let wrong = if kind == "wan" { "rails" } else { "wan" };
+        let said = dir.run(&format!("{wrong} --policy {policy}"));
+        assert!(
+            said.stderr.contains(&format!("give a policy that was trained on \"{wrong}\"")),
+            "{}",
+            said.stderr
+        );
+    }
+}
+
+/// A number, or the mean of a figure with its spread.
+fn number_of(value: &Value) -> f64 {
+    number(if value.is_object() { &value["mean_ms"] } else { value })
+}
+
 #[test]
 fn threads_change_nothing() {
     let [one, two] = [1, 2].map(|threads| undisturbed(&format!("{TINY} --steps 768 --threads {threads}")));
@@ -227,6 +288,11 @@ fn other_settings_are_listed_and_refused() {
 fn what_cannot_be_is_refused_before_anything_is_made() {
     let dir = Dir::new();
     for (words, expected) in [
+        ("--curriculum rials", "error: unknown curriculum \"rials\"; did you mean \"rails\"?"),
+        (
+            "--curriculum wan --constants blind",
+            "error: --constants blind: this curriculum is not about NCCL's knobs",
+        ),
         ("--curriculum smok", "error: unknown curriculum \"smok\"; did you mean \"smoke\"?"),
         ("--curriculum smoke --set loss.entropi=1", "error: --set loss.entropi=1: unknown setting"),
         ("--curriculum smoke --without memory", "error: --without memory: unknown part \"memory\""),

@@ -13,7 +13,7 @@ schema = 1
 kind = "wan"
 description = "the study's network in lasting traffic"
 collectives = 200
-networks = [{ gpus = [3, 3], routers = 2, weight = 1.0 }]
+networks = [{ gpus = [4, 4], routers = 2, weight = 1.0 }]
 collective = { allgather = 1 }
 chunk_mb = [32.0, 32.0]
 delay_ms = [1.0, 1.0]
@@ -40,7 +40,7 @@ fn wan() -> Wan {
 fn rails() -> Rails {
     let mut stage = RailsStage::builtin();
     stage.agent["rollout"]["environments"] = toml::Value::Integer(4);
-    stage.job.pp = "[2]".parse::<toml::Value>().and_then(toml::Value::try_into).expect("a mix");
+    stage.job.pp = toml::Value::Array(vec![toml::Value::Integer(2)]).try_into().expect("a mix");
     Rails::new("rails", stage).expect("settings of an agent")
 }
 

@@ -76,6 +76,24 @@ mod tests {
         }
     }
 
+    /// Those for networks that change say what they are for, how they were made and what they reached.
+    #[test]
+    fn networks_that_change_have_policies_of_their_own() {
+        for (file, frozen, kind, watched) in [
+            (WAN, Frozen::shipped_wan(), "wan", "over_clairvoyant.rho0.95"),
+            (RAILS, Frozen::shipped_rails(), "rails", "increase.pp8"),
+        ] {
+            let frozen = frozen.unwrap_or_else(|error| panic!("{kind}: {error}"));
+            assert_eq!(frozen.to_bytes(), file, "{kind}");
+            assert!(file.len() < 100_000, "{kind}: {} bytes", file.len());
+            let about = &frozen.about;
+            assert_eq!(about.training.curriculum.split_whitespace().next(), Some(kind));
+            assert!(about.training.command.starts_with("dynamiccl train "), "{:?}", about.training.command);
+            assert!(about.training.seeds.len() >= 3, "{kind}: seeds {:?}", about.training.seeds);
+            assert!(about.results.iter().any(|(name, _)| name == watched), "{kind}: {:?}", about.results);
+        }
+    }
+
     /// Whatever it is asked, likely or not, it answers with knobs that may be chosen.
     #[test]
     fn it_decides_within_limits() {
