@@ -84,10 +84,11 @@ impl Lesson {
         let mut rows = Rows::default();
         for truth in &rollout.truths {
             let Some(at) = place[truth.row] else { continue };
-            rows.add_path(at, truth, by.temperature);
+            let (mask, runs) = (rollout.masks[truth.row], runs(rollout.masks[truth.row], truth));
+            rows.add_path(at, &runs, truth, by.temperature);
             // What comes after a path is learned where that path was taken.
             if usize::from(rollout.choices[truth.row][Head::Path as usize]) != Path::Synthesised.id() {
-                rows.add(at, rollout.masks[truth.row], truth, by);
+                rows.add(at, mask, &runs, truth, by);
             }
         }
         (!rows.rows.is_empty()).then(|| rows.tensors(device))
@@ -152,8 +153,8 @@ impl Lesson {
 
 impl Rows {
     /// Adds which path should have been taken, where there was one beside NCCL's.
-    fn add_path(&mut self, at: usize, truth: &Truth, temperature: f32) {
-        let by_nccl = best(&truth.gains);
+    fn add_path(&mut self, at: usize, runs: &[Run], truth: &Truth, temperature: f32) {
+        let by_nccl = runs.iter().map(|(_, gains)| best(gains)).fold(f32::NEG_INFINITY, f32::max);
         if truth.schedule.is_nan() || !by_nccl.is_finite() {
             return;
         }
@@ -163,19 +164,8 @@ impl Rows {
     }
 
     /// Adds what is known about a call.
-    fn add(&mut self, at: usize, mask: [u32; HEADS], truth: &Truth, by: &LossConfig) {
-        let (gains, temperature) = (&truth.gains, by.temperature);
-        let legal = (0..PAIRS).filter(|pair| mask[Head::Pair as usize] >> pair & 1 == 1);
-        let allowed = |at: usize| {
-            let [channels, chunks] = [Head::Channels, Head::Chunk].map(|head| mask[head as usize]);
-            (channels >> (at / CHUNKS)) & (chunks >> (at % CHUNKS)) & 1 == 1
-        };
-        let of_pair = |pair: usize| -> Vec<f32> {
-            let gains = gains[pair * CHANNELS * CHUNKS..][..CHANNELS * CHUNKS].iter().enumerate();
-            gains.map(|(at, &gain)| if allowed(at) { gain } else { f32::NAN }).collect()
-        };
-        let runs = legal.map(|pair| (pair, of_pair(pair)));
-        let runs: Vec<(usize, Vec<f32>)> = runs.filter(|(_, gains)| best(gains).is_finite()).collect();
+    fn add(&mut self, at: usize, mask: [u32; HEADS], runs: &[Run], truth: &Truth, by: &LossConfig) {
+        let temperature = by.temperature;
         let news = |pair: usize| if truth.tried >> pair & 1 == 1 { 0.0 } else { by.curiosity };
         let likely = likely(runs.iter().map(|(pair, gains)| best(gains) + news(*pair)), temperature);
         for ((pair, gains), likely_pair) in runs.iter().zip(&likely) {
@@ -251,6 +241,24 @@ impl Rows {
             gains: chunks(self.gains, CHANNELS),
         }
     }
+}
+
+/// A pair that could have been chosen, and what it would have gained with each of its resources.
+type Run = (usize, Vec<f32>);
+
+/// The pairs that could have been chosen.
+fn runs(mask: [u32; HEADS], truth: &Truth) -> Vec<Run> {
+    let legal = (0..PAIRS).filter(|pair| mask[Head::Pair as usize] >> pair & 1 == 1);
+    let allowed = |at: usize| {
+        let [channels, chunks] = [Head::Channels, Head::Chunk].map(|head| mask[head as usize]);
+        (channels >> (at / CHUNKS)) & (chunks >> (at % CHUNKS)) & 1 == 1
+    };
+    let of_pair = |pair: usize| -> Vec<f32> {
+        let gains = truth.gains[pair * CHANNELS * CHUNKS..][..CHANNELS * CHUNKS].iter().enumerate();
+        gains.map(|(at, &gain)| if allowed(at) { gain } else { f32::NAN }).collect()
+    };
+    let runs = legal.map(|pair| (pair, of_pair(pair)));
+    runs.filter(|(_, gains)| best(gains).is_finite()).collect()
 }
 
 /// The largest gain; −∞ where there is none.

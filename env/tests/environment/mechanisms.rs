@@ -4,7 +4,7 @@ use dynamiccl_env::workload::{Layout, Planned};
 use dynamiccl_spec::features::catalogue::slot;
 use dynamiccl_spec::features::{FEATURES, JOB_WIDTH, Part};
 use dynamiccl_spec::{
-    CclLibrary, Collective, Compression, Environment, FaultTolerance, GpuSharing, Role, SyncMode,
+    CclLibrary, Collective, Compression, Environment, FaultTolerance, GpuSharing, Role, Runtime, SyncMode,
     TopologyClass,
 };
 
@@ -105,6 +105,9 @@ fn of_calls() -> Vec<&'static str> {
         scene.amid(|stage| stage.file.dynamics.load = 3.0)
     };
     seen.extend(changes(&["coflow_priority"], &loaded(0), &loaded(7)));
+    let scheduled = allreduce().with(|setting| setting.runtime = Runtime::Msccl);
+    let schedule = ["synthesised_available", "synthesised_cost"];
+    seen.extend(changes(&schedule, &allreduce(), &scheduled));
     seen
 }
 

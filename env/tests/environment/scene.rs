@@ -12,6 +12,8 @@ use dynamiccl_env::sim_env::{CallReport, SimEnv, SimInfo};
 use dynamiccl_env::workload::{Layout, ModelShape, Placement, Planned, Recipe, iteration};
 use dynamiccl_spec::{Choice, Collective, Role};
 
+use crate::schedules::Quick;
+
 pub const MIB: u64 = 1 << 20;
 /// Calls whose settings are all timed; later ones run with the first legal choice.
 const ORACLE: usize = 100;
@@ -93,7 +95,8 @@ impl Scene {
 
     pub fn env(&self) -> SimEnv {
         let constants = Arc::new(ConstantsFile::full());
-        SimEnv::of_job(self.job.clone(), &self.stage, constants)
+        // Only a job with a runtime for it is offered the schedule.
+        SimEnv::of_job(self.job.clone(), &self.stage, constants).with_schedules(Arc::new(Quick(20.0)))
     }
 
     /// Runs some calls with NCCL's own choices.

@@ -19,7 +19,7 @@ use crate::scene::allreduce;
 
 /// A fixed time for every AllReduce.
 #[derive(Debug)]
-struct Quick(f64);
+pub struct Quick(pub f64);
 
 impl Schedules for Quick {
     fn of(&self, _: &Cluster, _: u32, _: u32) -> Option<Arc<dyn Timetable>> {

@@ -96,11 +96,12 @@ fn should(gains: &[f32], temperature: f32) -> Vec<f64> {
 
 #[test]
 fn hindsight_is_the_likelihood_of_what_should_have_been_chosen() {
-    let made = from_the_beginning(Made::new(SMALL, 3, 20, 7));
+    let made = from_the_beginning(Made::new(SMALL, 6, 40, 7));
     assert!(made.rollout.truths.len() > 5);
     let (network, all, by) = (network(&made), made.all(), only("all").of);
     let replayed = replay(&made, |row, head, _| usize::from(made.rollout.choices[row][head as usize]));
     let (mut of_pairs, mut of_resources, mut lost) = (0.0, 0.0, 0.0);
+    let (mut paths, mut scheduled) = (0, 0);
     for truth in &made.rollout.truths {
         let (row, mask) = (truth.row, mask(&made.rollout, truth.row));
         let best = |gains: &[f32]| gains.iter().copied().fold(f32::NAN, f32::max);
@@ -110,6 +111,24 @@ fn hindsight_is_the_likelihood_of_what_should_have_been_chosen() {
         };
         let runs: Vec<usize> =
             mask.indices(Head::Pair).filter(|&pair| !best(&of_pair(pair)).is_nan()).collect();
+        let by_nccl = runs.iter().map(|&pair| best(&of_pair(pair))).fold(f32::NAN, f32::max);
+        if !truth.schedule.is_nan() && !by_nccl.is_nan() {
+            let mut ln = Vec::new();
+            ask(&made, &network, row, &replayed[row].memory, |head, logits| {
+                if head == Head::Path {
+                    ln = ln_softmax(logits);
+                }
+                usize::from(made.rollout.choices[row][head as usize])
+            });
+            for (path, likely) in [0, 2].into_iter().zip(should(&[by_nccl, truth.schedule], by.temperature)) {
+                of_pairs -= likely * f64::from(ln[path]);
+            }
+            paths += 1;
+        }
+        if made.rollout.choices[row][Head::Path as usize] == 2 {
+            scheduled += 1;
+            continue;
+        }
         let news = |pair: usize| if truth.tried >> pair & 1 == 1 { 0.0 } else { by.curiosity };
         let worths: Vec<f32> = runs.iter().map(|&pair| best(&of_pair(pair)) + news(pair)).collect();
         for (&pair, likely) in runs.iter().zip(should(&worths, by.temperature)) {
@@ -144,6 +163,7 @@ fn hindsight_is_the_likelihood_of_what_should_have_been_chosen() {
             }
         }
     }
+    assert!(paths > 0 && scheduled > 0, "{paths}, {scheduled}");
     let count = made.rollout.truths.len() as f64;
     let learner = Learner::new(made.params.layout().clone(), Device::Flex).unwrap();
     let losses = made.with_part(&all, &all, |part| learner.gradient(&made.params, part, &only("all")).losses);
