@@ -29,7 +29,7 @@ fn the_document_has_every_field_of_the_contract() {
     assert_eq!((&document["simulated"], &document["seeds"]), (&true.into(), &2.into()));
     let listed: Vec<_> = document["tuners"].as_array().unwrap().iter().map(|t| &t["name"]).collect();
     assert_eq!(listed, names.split(',').collect::<Vec<_>>());
-    let figures = "cells coverage cumulative cumulative_episodes distinct_knobs fallback_share regret regret_hold speedup \
+    let figures = "cells coverage cumulative cumulative_episodes distinct_knobs fallback_share paths regret regret_hold speedup \
                    speedup_std worst_at worst_cell";
     for tuner in document["tuners"].as_array().unwrap() {
         assert_eq!(fields(tuner).join(" "), "curves held_out kind name overall tiers");

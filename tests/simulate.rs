@@ -14,7 +14,7 @@ fn document(words: &str) -> Value {
 fn the_document_has_every_field_of_the_contract() {
     let document = document(WORDS);
     let expected = "bytes cluster collective command constants description env graph headroom knobs nccl \
-                    nccl_version nodes notes ranks schema seed simulated tier topo world best";
+                    nccl_version nodes notes ranks schedule schema seed simulated tier topo world best";
     let mut expected: Vec<_> = expected.split_whitespace().collect();
     expected.sort_unstable();
     assert_eq!(fields(&document), expected);
