@@ -16,8 +16,8 @@ use crate::task::{Rules, Task};
 
 /// Calls that a policy is judged by.
 const JUDGED: usize = 2_000;
-/// Updates of a training. Every task that can be solved is after 20.
-const UPDATES: u32 = 25;
+/// Updates of a training. Every task that can be solved is after 40.
+const UPDATES: u32 = 50;
 
 /// The usual agent, as small as these tasks are.
 pub fn config() -> Config {

@@ -21,7 +21,7 @@ fn stage(name: &str) -> Arc<Stage> {
 
 fn jobs(name: &str) -> Vec<Job> {
     let (stage, mut rng) = (stage(name), ChaCha8Rng::seed_from_u64(1));
-    (0..600).map(|_| Job::draw(&stage, &mut rng).unwrap()).collect()
+    (0..2000).map(|_| Job::draw(&stage, &mut rng).unwrap()).collect()
 }
 
 #[test]
