@@ -39,7 +39,8 @@ fn wan() -> Wan {
 /// The usual agent on rails, as small as a test is.
 fn rails() -> Rails {
     let mut stage = RailsStage::builtin();
-    stage.agent["rollout"]["environments"] = toml::Value::Integer(4);
+    let rollout = stage.agent["rollout"].as_table_mut().expect("a table");
+    rollout.insert("environments".to_owned(), toml::Value::Integer(4));
     stage.job.pp = toml::Value::Array(vec![toml::Value::Integer(2)]).try_into().expect("a mix");
     Rails::new("rails", stage).expect("settings of an agent")
 }
