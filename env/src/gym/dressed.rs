@@ -7,7 +7,7 @@
 use dynamiccl_spec::features::catalogue::slot;
 use dynamiccl_spec::features::{CONTEXT_WIDTH, HISTORY_WIDTH, JOB_WIDTH};
 
-use super::{Action, Env, EnvError, Observation, Spaces, Transition};
+use super::{Action, Env, EnvError, FeatureSpace, Observation, Spaces, Transition};
 
 /// An environment in the clothes of NCCL's knobs.
 #[derive(Debug, Clone)]
@@ -56,10 +56,16 @@ impl Clothes {
 impl<E: Env> Dressed<E> {
     /// Dresses an environment; none where its numbers do not fit.
     pub fn new(env: E) -> Option<Self> {
-        let clothes = Clothes::of(env.spaces())?;
-        let knobs = Spaces::of_knobs(&env.spaces().id, env.spaces().privileged.clone());
-        let spaces = Spaces { heads: env.spaces().heads.clone(), ..knobs };
-        let bare = Observation::new(env.spaces());
+        let own = env.spaces();
+        let clothes = Clothes::of(own)?;
+        let spaces = Spaces {
+            id: own.id.clone(),
+            context: worn("context", &own.context, &clothes.context, CONTEXT_WIDTH),
+            history: worn("history", &own.history, &clothes.history, HISTORY_WIDTH),
+            privileged: own.privileged.clone(),
+            heads: own.heads.clone(),
+        };
+        let bare = Observation::new(own);
         Some(Dressed { env, spaces, clothes, bare })
     }
 
@@ -78,6 +84,18 @@ impl<E: Env> Dressed<E> {
         self.clothes.put_on(&self.bare, into);
         Ok(done)
     }
+}
+
+/// The same features, number by number, where they lie; between them is room.
+fn worn(part: &str, features: &[FeatureSpace], places: &[usize], width: usize) -> Vec<FeatureSpace> {
+    let room = |at| FeatureSpace::scalar(&format!("room_{part}_{at}"), 0.0);
+    let mut all: Vec<FeatureSpace> = (0..width).map(room).collect();
+    let numbers = features.iter().flat_map(|feature| (0..feature.width).map(move |at| (feature, at)));
+    for ((feature, number), &place) in numbers.zip(places) {
+        let name = format!("{}_{number}", feature.name);
+        all[place] = FeatureSpace { name, width: 1, ..feature.clone() };
+    }
+    all
 }
 
 impl<E: Env> Env for Dressed<E> {
