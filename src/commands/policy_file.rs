@@ -27,7 +27,7 @@ impl PolicyFile {
         let place = || machine::name(file);
         let bytes = frozen::read_bytes(file).with_context(|| format!("{}: cannot be read", place()))?;
         if looks_frozen(file, &bytes) {
-            let frozen = Frozen::read(&bytes).with_context(place)?;
+            let frozen = Frozen::read(&bytes).and_then(Frozen::tuner).with_context(place)?;
             return Ok(PolicyFile::Frozen(Arc::new(frozen.policy())));
         }
         let text = str::from_utf8(&bytes)

@@ -33,7 +33,7 @@ pub fn load(source: &Source) -> Result<Option<Arc<Policy>>, PolicyError> {
     }
     let frozen = match source {
         Source::Shipped => Frozen::shipped().map_err(PolicyError::Shipped)?,
-        Source::File(path) => Frozen::open(path).map_err(PolicyError::Named)?,
+        Source::File(path) => Frozen::open_tuner(path).map_err(PolicyError::Named)?,
         Source::Walk => return Ok(None),
     };
     let policy = Arc::new(frozen.policy());

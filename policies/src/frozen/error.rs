@@ -177,6 +177,14 @@ pub enum FrozenError {
         /// What would stand there.
         expected: String,
     },
+    /// It decides something else than NCCL's knobs.
+    #[error(
+        "it was trained on \"{trained}\" and decides no knobs of NCCL; `dynamiccl wan` and `dynamiccl rails` take it with --policy"
+    )]
+    Foreign {
+        /// What it was trained on.
+        trained: String,
+    },
     /// The header holds something twice, or something that a tensor does not have.
     #[error("its header has {found} entries, a policy has {expected}: some are there twice; export it again")]
     Repeated {

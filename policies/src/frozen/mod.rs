@@ -81,6 +81,21 @@ impl Frozen {
         Frozen::read(&read_bytes(path).map_err(unreadable)?).map_err(wrong)
     }
 
+    /// Reads a file whose policy is to decide NCCL's knobs.
+    pub fn open_tuner(path: &Path) -> Result<Frozen, OpenError> {
+        let wrong = |why| OpenError::Wrong { path: path.display().to_string(), why };
+        Frozen::open(path)?.tuner().map_err(wrong)
+    }
+
+    /// The same, unless it was trained for something else than NCCL's knobs: its heads then mean something else.
+    pub fn tuner(self) -> Result<Frozen, FrozenError> {
+        let trained = &self.about.training.curriculum;
+        match trained.split_whitespace().next() {
+            Some("wan" | "rails") => Err(FrozenError::Foreign { trained: trained.clone() }),
+            _ => Ok(self),
+        }
+    }
+
     /// The file; the same policy gives the same bytes. What no file may hold (a weight that is no number, a
     /// comma within a word of a list) is found by reading it back.
     pub fn to_bytes(&self) -> Vec<u8> {

@@ -38,7 +38,7 @@ const IDLE: u32 = 8;
 pub fn run(args: &LiveTrainArgs, session: &Session) -> Result<Ending> {
     let source = match args.policy.as_str() {
         SHIPPED => shipped()?,
-        file => Frozen::open(file.as_ref())?,
+        file => Frozen::open_tuner(file.as_ref())?,
     };
     let plan = plan(args, &source, session.seed)?;
     let others = sweeps("--judge", &args.judge, args)?;
