@@ -152,7 +152,7 @@ fn nothing_adds_in_another_order_where_sums_must_come_out_the_same() {
 fn what_the_user_has_ruled_out_is_never_chosen() {
     let chosen = |set| {
         let communicator = communicator(set);
-        let answers = calls(1, 2000).into_iter().map(|call| communicator.answer(&call));
+        let answers = calls(1, 20_000).into_iter().map(|call| communicator.answer(&call));
         let pairs =
             answers.filter_map(|answer| answer.entry()).map(|(pair, _)| Pair::from_index(pair).unwrap());
         pairs.filter(|pair| pair.protocol == Protocol::LL).count()
