@@ -1,7 +1,7 @@
 //! Who can say what a synthesised schedule takes on a machine.
 //!
 //! Schedules are made above this crate, which only looks their times up: whoever knows how to make them hands in
-//! one of these. It knows no world and no launch; [`crate::carrier`] puts both to it.
+//! one of these. It knows no world and no launch; `carrier.rs` puts both to it.
 
 use std::fmt;
 use std::sync::Arc;
