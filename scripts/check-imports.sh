@@ -18,7 +18,7 @@ dynamiccl-synth    | dynamiccl-env dynamiccl-spec rand rand_chacha roxmltree ser
 dynamiccl-policies | dynamiccl-spec safetensors thiserror | dynamiccl dynamiccl-env dynamiccl-agent dynamiccl-plugin burn burn-* cudarc cuda* clap clap_*
 dynamiccl-plugin   | dynamiccl-spec dynamiccl-policies serde thiserror toml | dynamiccl dynamiccl-env dynamiccl-agent burn burn-* clap clap_*
 dynamiccl-host     | dynamiccl-spec libloading serde thiserror | dynamiccl dynamiccl-env dynamiccl-agent dynamiccl-policies dynamiccl-plugin burn burn-* clap clap_*
-dynamiccl-live     | dynamiccl-env dynamiccl-gpu dynamiccl-host dynamiccl-spec serde serde_json tempfile thiserror | dynamiccl dynamiccl-agent dynamiccl-policies dynamiccl-plugin burn burn-* clap clap_*
+dynamiccl-live     | dynamiccl-env dynamiccl-gpu dynamiccl-host dynamiccl-spec hmac serde serde_json sha2 tempfile thiserror | dynamiccl dynamiccl-agent dynamiccl-policies dynamiccl-plugin burn burn-* clap clap_*
 dynamiccl-agent    | *                                    | dynamiccl dynamiccl-gpu dynamiccl-host dynamiccl-live dynamiccl-plugin clap clap_* indicatif console crossterm ratatui
 dynamiccl          | *                                    | dynamiccl-plugin
 '
