@@ -59,7 +59,7 @@ impl Judged {
 
     /// What tells a better policy from a worse one: the mean of all that was won, less what the worst cell loses beyond
     /// what it may.
-    pub(super) fn score(&self) -> f64 {
+    pub fn score(&self) -> f64 {
         let won: f64 = self.sure.iter().map(|judged| ln(judged.speedup)).sum();
         won / self.sure.len().max(1) as f64 + ln(self.worst_cell().min(1.0) / LEAST).min(0.0)
     }
