@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Everything that is claimed of real NCCL, on one box with one GPU, in under nine minutes: for 2, 4 and 8 ranks over loopback
-# and 4 ranks over 10 and 25 Gb/s a sweep of at most a minute, a policy fitted to it, and both the policy that it started from
+# and 4 ranks over 10 and 25 Gb/s two sweeps of at most a minute together, a policy fitted to them, and both the policy that it started from
 # and the fitted one against NCCL's own choice; then a short training on live episodes, and what is otherwise tried with
 # made-up libraries alone: a launcher, the guard, compute beside the calls, threads.
 #
@@ -9,8 +9,8 @@
 # PARTs: 8 4 2 10gbit 25gbit fitted episodes launcher guard beside threads (all, in this order, without any). Every result is
 # in OUT as soon as it is there, and OUT/summary.txt has a line for each. A part that fails or has no time left is skipped.
 # POLICY (shipped) is what is judged zero-shot and fitted; NCCL names libnccl.so.2 (else PyTorch's or the system's); IP and TC
-# name ip and tc where they are not on the search path; BUDGET (20 s) is a sweep's, LIMIT (520 s) that of everything, FITTERS
-# (4) the threads of a fit, which runs beside the measurements of the next configuration.
+# name ip and tc where they are not on the search path; CLOCKS (first) are whose clocks count, BUDGET (20 s) is a sweep's, LIMIT (520 s) that of everything, FITTERS
+# (4) the threads of a fit.
 # Exit code 0: every part was carried out; 1: one was not; 2: usage.
 set -uo pipefail
 if [[ ! -x "${PROGRAM:-}" || ! -f "${LIBRARY:-}" || -z "${OUT:-}" ]]; then
@@ -19,7 +19,7 @@ if [[ ! -x "${PROGRAM:-}" || ! -f "${LIBRARY:-}" || -z "${OUT:-}" ]]; then
 fi
 program=$(readlink -f "$PROGRAM") library=$(readlink -f "$LIBRARY")
 mkdir -p "$OUT"
-out=$(readlink -f "$OUT") policy=${POLICY:-shipped} budget=${BUDGET:-20} limit=${LIMIT:-520} fitters=${FITTERS:-4}
+out=$(readlink -f "$OUT") policy=${POLICY:-shipped} clocks=${CLOCKS:-first} budget=${BUDGET:-20} limit=${LIMIT:-520} fitters=${FITTERS:-4}
 if [[ "$policy" != shipped ]]; then policy=$(readlink -f "$policy"); fi
 parts=("$@")
 if ((${#parts[@]} == 0)); then parts=(8 4 2 10gbit 25gbit fitted episodes launcher guard beside threads); fi
@@ -78,27 +78,28 @@ PYTHON
 )"
 }
 
-# Fits one after the other, with few threads, beside what is measured next.
+# Fits to both sweeps of a configuration. Nothing is measured meanwhile.
 fit() { # fit NAME
-    (
-        flock 9
-        timeout -k 5 90 nice -n 19 "$program" live train --policy "$policy" --sweep "$out/$1.csv" --seconds 60 \
-            --threads "$fitters" --out "$out/$1.safetensors" --json >"$out/fit-$1.json" 2>"$out/fit-$1.err"
-    ) 9>"$out/.fitting" &
+    local sweeps="" file
+    # A sweep that was cut short has whole cells.
+    for file in "$out/$1-1.csv" "$out/$1-2.csv"; do if [[ -s "$file" ]]; then sweeps+=${sweeps:+,}$file; fi; done
+    step "fit-$1" 80 "$program" live train --policy "$policy" --sweep "$sweeps" --seconds 40 --threads "$fitters" \
+        --out "$out/$1.safetensors" --json
 }
 
 configuration() { # configuration NAME RANKS LARGEST CLOCKS WORDS...
-    local name=$1 ranks=$2 largest=$3 clocks=$4 clock
+    local name=$1 ranks=$2 largest=$3 clocks=$4 clock start
     shift 4
     local ours=(--ranks "$ranks" --share-gpu --sizes "1K..$largest" "${words[@]}" "$@")
     for clock in $clocks; do
-        step "sweep-$name-$clock" 60 "$program" live sweep "${ours[@]}" --clock "$clock" --budget "$budget" \
-            --out "$out/$name-$clock.csv" --json
-        # A sweep that was cut short has whole cells.
-        if [[ -s "$out/$name-$clock.csv" ]]; then fit "$name-$clock"; fi
+        # Some settings take another time with every start of the ranks: one start does not show it.
+        for start in 1 2; do
+            step "sweep-$name-$clock-$start" 60 "$program" live sweep "${ours[@]}" --clock "$clock" --rounds 2 \
+                --budget "$budget" --out "$out/$name-$clock-$start.csv" --json
+        done
     done
     for clock in $clocks; do
-        step "eval-zero-$name-$clock" 30 "$program" live eval "${ours[@]}" --clock "$clock" --policy "$policy" --json
+        step "eval-zero-$name-$clock" 50 "$program" live eval "${ours[@]}" --clock "$clock" --policy "$policy" --json
     done
     echo "$name|$clocks|${ours[*]}" >>"$out/.configurations"
 }
@@ -108,11 +109,9 @@ fitted() {
     [[ -f "$out/.configurations" ]] || return
     while IFS='|' read -r name clocks ours; do
         for clock in $clocks; do
-            # Fits go on in the background; those of the first configurations are long done.
-            while [[ ! -s "$out/$name-$clock.safetensors" && -n "$(jobs -r)" ]] && ((SECONDS + 15 < limit)); do sleep 1; done
             # No path here has a space that is not ours.
             # shellcheck disable=SC2086
-            step "eval-fitted-$name-$clock" 30 "$program" live eval $ours --clock "$clock" \
+            fit "$name-$clock" && step "eval-fitted-$name-$clock" 50 "$program" live eval $ours --clock "$clock" \
                 --policy "$out/$name-$clock.safetensors" --json
         done
     done <"$out/.configurations"
@@ -123,13 +122,14 @@ short=(--sizes "4K,64K,1M" --collectives allreduce --rounds 5 --most-rounds 5 "$
 # Two processes as mpirun starts them, or mpirun itself where it is there; MPS is ours to start then.
 launcher() {
     local pipe pid=$$ rank
-    pipe=$(mktemp -d)
+    pipe=$(mktemp -d -p /tmp)
     export CUDA_MPS_PIPE_DIRECTORY=$pipe CUDA_MPS_LOG_DIRECTORY=$pipe
     export DYNAMICCL_LIVE_SECRET=measured-secret-$pid-$RANDOM$RANDOM
     nvidia-cuda-mps-control -d >/dev/null 2>&1
     local words=(live sweep --share-gpu --rendezvous 127.0.0.1:29477 --out "$out/launcher.csv" "${short[@]}" --json)
     if command -v mpirun >/dev/null; then
-        step launcher-mpirun 40 mpirun --allow-run-as-root --oversubscribe -np 2 -x DYNAMICCL_LIVE_SECRET \
+        # Bound to one core each, ranks would wait for their own proxy threads.
+        step launcher-mpirun 40 mpirun --allow-run-as-root --oversubscribe --bind-to none -np 2 -x DYNAMICCL_LIVE_SECRET \
             -x CUDA_MPS_PIPE_DIRECTORY -x CUDA_MPS_LOG_DIRECTORY "$program" "${words[@]}"
     else
         OMPI_COMM_WORLD_RANK=1 OMPI_COMM_WORLD_SIZE=2 OMPI_COMM_WORLD_LOCAL_RANK=1 OMPI_COMM_WORLD_LOCAL_SIZE=2 \
@@ -174,11 +174,11 @@ guard() {
 rm -f "$out/.configurations"
 for part in "${parts[@]}"; do
     case $part in
-        8) configuration loopback_8ranks 8 4M "first slowest" ;;
-        4) configuration loopback_4ranks 4 16M "first slowest" ;;
-        2) configuration loopback_2ranks 2 16M "first slowest" ;;
-        10gbit) configuration 10gbit_4ranks 4 1M slowest --link 10gbit "${links[@]}" ;;
-        25gbit) configuration 25gbit_4ranks 4 4M slowest --link 25gbit "${links[@]}" ;;
+        8) configuration loopback_8ranks 8 16M "$clocks" ;;
+        4) configuration loopback_4ranks 4 16M "$clocks" ;;
+        2) configuration loopback_2ranks 2 16M "$clocks" ;;
+        10gbit) configuration 10gbit_4ranks 4 1M "$clocks" --link 10gbit "${links[@]}" ;;
+        25gbit) configuration 25gbit_4ranks 4 4M "$clocks" --link 25gbit "${links[@]}" ;;
         fitted) fitted ;;
         episodes)
             step train-episodes 60 "$program" live train --ranks 2 --share-gpu --sizes 4K,64K,1M --policy "$policy" \
@@ -198,6 +198,6 @@ for part in "${parts[@]}"; do
     esac
 done
 wait
-rm -f "$out/.configurations" "$out/.fitting"
+rm -f "$out/.configurations"
 say "all parts are through"
 exit $failed

@@ -6,7 +6,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::ids::Pair;
+use crate::ids::{Pair, Protocol};
 use crate::words::{UnknownWord, look_up, word_enum};
 
 word_enum! {
@@ -100,15 +100,25 @@ impl ChunkChoice {
         }
     }
 
-    /// The chunk that results from NCCL's own of `bytes`, before NCCL's ceiling and grain apply.
-    pub const fn apply(self, bytes: u64) -> u64 {
-        match self {
-            ChunkChoice::Own => bytes,
-            ChunkChoice::Quarter => bytes / 4,
-            ChunkChoice::Half => bytes / 2,
-            ChunkChoice::Double => bytes * 2,
-            ChunkChoice::Quadruple => bytes * 4,
-        }
+    /// The chunk that results from NCCL's `own` of a protocol, before NCCL's ceiling and grain apply.
+    pub fn apply(self, own: u64, protocol: Protocol) -> u64 {
+        let chunk = match self {
+            ChunkChoice::Own => own,
+            ChunkChoice::Quarter => own / 4,
+            ChunkChoice::Half => own / 2,
+            ChunkChoice::Double => own * 2,
+            ChunkChoice::Quadruple => own * 4,
+        };
+        chunk.max(own.min(least_chunk(protocol)))
+    }
+}
+
+/// The smallest chunk that is asked for. In LL128 trees NCCL halves its own by the size of the call, down to this;
+/// whoever does not know how far it has gone must not go on.
+const fn least_chunk(protocol: Protocol) -> u64 {
+    match protocol {
+        Protocol::LL128 => 18_000,
+        Protocol::LL | Protocol::Simple => 0,
     }
 }
 
@@ -202,10 +212,17 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_chunk_in_ll128_is_not_cut_below_nccls_least() {
+        let half = |own| ChunkChoice::Half.apply(own, Protocol::LL128);
+        assert_eq!([half(72_000), half(30_000), half(18_000), half(9_000)], [36_000, 18_000, 18_000, 9_000]);
+        assert_eq!(ChunkChoice::Half.apply(18_000, Protocol::Simple), 9_000);
+    }
+
+    #[test]
     fn own_is_the_default_and_asks_for_nothing() {
         assert_eq!(Knobs::default(), Knobs::OWN);
         assert_eq!(Knobs::OWN.channels.requested(), None);
-        assert_eq!(ChunkChoice::Own.apply(512), 512);
+        assert_eq!(ChunkChoice::Own.apply(512, Protocol::LL128), 512);
         assert_eq!(Knobs::OWN.to_string(), "own");
         let channels = ChannelChoice::of(4).unwrap();
         let knobs = Knobs { channels, chunk: ChunkChoice::Half, ..Knobs::OWN };

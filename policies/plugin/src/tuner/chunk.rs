@@ -43,7 +43,7 @@ fn scaled(chunk: ChunkChoice, protocol: Protocol, own: usize) -> usize {
     if !whole {
         return own;
     }
-    let wanted = chunk.apply(own as u64) as usize;
+    let wanted = chunk.apply(own as u64, protocol) as usize;
     (wanted / grain * grain).max(grain)
 }
 
