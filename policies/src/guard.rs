@@ -1,10 +1,12 @@
 //! When a policy is sure enough to overrule NCCL.
 //!
-//! A wrong choice costs a job more than a missed one gains it, so NCCL's own pick stays unless what a
-//! policy expects to win exceeds what its expectation may be wrong by. It knows nothing of what was
-//! chosen; that only allowed knobs are, is the business of the gates.
+//! A wrong choice costs a job more than a missed one gains it, so NCCL's own pick stays unless another is clearly
+//! more likely to be right, and unless what a policy expects to win exceeds what its expectation may be wrong by.
+//! That only allowed knobs are chosen is the business of the gates.
 
-use crate::network::Gain;
+use dynamiccl_spec::Head;
+
+use crate::network::{Gain, greedy};
 
 /// How sure a policy must be.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -22,6 +24,14 @@ impl Default for Guard {
 }
 
 impl Guard {
+    /// The most likely of these choices, or NCCL's `own` where that is hardly less likely.
+    #[inline]
+    pub fn choose(self, head: Head, logits: &[f32], own: usize) -> usize {
+        let best = greedy(logits, own);
+        let allowance = if self == Guard::Off { 0.0 } else { reluctance(head) };
+        if logits[own] + allowance >= logits[best] { own } else { best }
+    }
+
     /// Whether knobs other than NCCL's own may be used for such a gain. Not for one that is no number, or
     /// whose spread is none.
     #[inline]
@@ -36,9 +46,29 @@ impl Guard {
     }
 }
 
+/// How much likelier (ln) than NCCL's own a choice must be to be taken. Set on validation worlds, where it costs next
+/// to nothing on average: close calls are the ones that go wrong somewhere, most of all with channels.
+const fn reluctance(head: Head) -> f32 {
+    match head {
+        Head::Pair => 0.25,
+        Head::Channels => 2.0,
+        Head::Chunk => 1.0,
+        Head::Path | Head::Threads => 0.0,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn nccls_own_stays_unless_another_choice_is_clearly_likelier() {
+        let choose = |guard: Guard, other: f32| guard.choose(Head::Chunk, &[0.5, other, 0.0], 0);
+        assert_eq!([0.4, 1.4, 1.5, 1.6].map(|other| choose(Guard::Spreads(1.0), other)), [0, 0, 0, 1]);
+        assert_eq!([0.4, 0.5, 0.6].map(|other| choose(Guard::Off, other)), [0, 0, 1]);
+        let forbidden = [f32::NEG_INFINITY, 0.0, 1.0];
+        assert_eq!(Guard::default().choose(Head::Pair, &forbidden, 0), 2);
+    }
 
     #[test]
     fn what_a_margin_lets_through_a_smaller_one_does_too() {

@@ -11,7 +11,7 @@ use super::history::History;
 use super::jobs::Jobs;
 use crate::memo::{Key, Memo};
 use crate::network::activation::exp;
-use crate::network::{Memory, Scratch, greedy};
+use crate::network::{Memory, Scratch};
 
 /// Decisions that a tuner keeps.
 const MEMO: usize = 512;
@@ -91,11 +91,13 @@ impl PolicyTuner {
         let (job, _) = self.jobs.of(network, query.encoder);
         query.encoder.call(query.call, &mut self.call);
         let own_pair = query.gated.own.map_or(0, |pair| pair.index());
-        let choose = |head, logits: &[f32]| greedy(logits, if head == Head::Pair { own_pair } else { 0 });
+        let guard = self.policy.guard();
+        let own_of = |head| if head == Head::Pair { own_pair } else { 0 };
+        let choose = |head, logits: &[f32]| guard.choose(head, logits, own_of(head));
         let acted = network.act(job, &self.call, &self.memory, &query.gated.mask, scratch, choose);
         let own = query.own();
         let knobs = acted.choice.knobs().unwrap_or(own);
-        if knobs != own && !self.policy.guard().lets(&acted.gain) {
+        if knobs != own && !guard.lets(&acted.gain) {
             return Decision::fallback(query, Fallback::Unsure);
         }
         let micros = scratch.estimates().micros(&query.call.table);
