@@ -51,7 +51,7 @@ impl Guard {
 const fn reluctance(head: Head) -> f32 {
     match head {
         Head::Pair => 0.25,
-        Head::Channels => 2.0,
+        Head::Channels => 1.5,
         Head::Chunk => 1.0,
         Head::Path | Head::Threads => 0.0,
     }
