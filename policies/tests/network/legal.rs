@@ -55,9 +55,9 @@ fn weights_beyond_all_measure_still_decide_what_may_be_decided() {
 
 #[test]
 fn a_wider_margin_leaves_more_calls_to_nccl() {
-    let [a, b, c, d, e] = [0.0, 0.5, 1.0, 2.0, 1e9].map(Guard::Spreads);
     let weights = weights(SHAPE, 8);
-    let mut tuners = [Guard::Off, a, b, c, d, e]
+    let mut tuners = [-1e9, 0.0, 0.5, 1.0, 2.0, 1e9]
+        .map(Guard::Spreads)
         .map(|guard| PolicyTuner::new(Arc::new(Policy::new("any", &weights, guard, 0)), None));
     let (mut random, mut unsure) = (Random::new(8), [0; 6]);
     for _ in 0..2000 {
