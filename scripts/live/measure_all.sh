@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Everything that is claimed of real NCCL, on one box with one GPU, in under nine minutes: for 2, 4 and 8 ranks over loopback
-# and 4 ranks over 10 and 25 Gb/s two sweeps of at most a minute together, a policy fitted to them, and both the policy that it started from
-# and the fitted one against NCCL's own choice; then a short training on live episodes, and what is otherwise tried with
+# Everything that is claimed of real NCCL, on one box with one GPU, in a quarter of an hour: for 2, 4 and 8 ranks over loopback
+# and 4 ranks over 10 and 25 Gb/s two sweeps of about a minute together, a policy fitted to them, and both the policy that
+# it started from and the fitted one against NCCL's own choice; then a short training on live episodes, and what is otherwise tried with
 # made-up libraries alone: a launcher, the guard, compute beside the calls, threads.
 #
 #   PROGRAM=dynamiccl LIBRARY=libnccl_tuner_dynamiccl.so OUT=folder scripts/live/measure_all.sh [PART...]
@@ -9,8 +9,8 @@
 # PARTs: 8 4 2 10gbit 25gbit fitted episodes launcher guard beside threads (all, in this order, without any). Every result is
 # in OUT as soon as it is there, and OUT/summary.txt has a line for each. A part that fails or has no time left is skipped.
 # POLICY (shipped) is what is judged zero-shot and fitted; NCCL names libnccl.so.2 (else PyTorch's or the system's); IP and TC
-# name ip and tc where they are not on the search path; CLOCKS (first) are whose clocks count, BUDGET (20 s) is a sweep's, LIMIT (520 s) that of everything, FITTERS
-# (4) the threads of a fit.
+# name ip and tc where they are not on the search path; CLOCKS (first) are whose clocks count, BUDGET (20 s) is a sweep's,
+# LIMIT (900 s) that of everything, FITTERS (4) the threads of a fit.
 # Exit code 0: every part was carried out; 1: one was not; 2: usage.
 set -uo pipefail
 if [[ ! -x "${PROGRAM:-}" || ! -f "${LIBRARY:-}" || -z "${OUT:-}" ]]; then
@@ -19,7 +19,7 @@ if [[ ! -x "${PROGRAM:-}" || ! -f "${LIBRARY:-}" || -z "${OUT:-}" ]]; then
 fi
 program=$(readlink -f "$PROGRAM") library=$(readlink -f "$LIBRARY")
 mkdir -p "$OUT"
-out=$(readlink -f "$OUT") policy=${POLICY:-shipped} clocks=${CLOCKS:-first} budget=${BUDGET:-20} limit=${LIMIT:-520} fitters=${FITTERS:-4}
+out=$(readlink -f "$OUT") policy=${POLICY:-shipped} clocks=${CLOCKS:-first} budget=${BUDGET:-20} limit=${LIMIT:-900} fitters=${FITTERS:-4}
 if [[ "$policy" != shipped ]]; then policy=$(readlink -f "$policy"); fi
 parts=("$@")
 if ((${#parts[@]} == 0)); then parts=(8 4 2 10gbit 25gbit fitted episodes launcher guard beside threads); fi
