@@ -578,15 +578,21 @@ fn a_policy_learns_on_live_episodes() {
     run.assert_nothing_is_left();
 }
 
-#[test]
-fn an_interrupt_saves_what_was_learnt() {
-    let run = Run::new(&[("FAKE_CALL_US", "200")]);
+/// A training that would go on for long, so much time after its ranks were there.
+fn long_training(run: &Run, after: Duration) -> Child {
     let child = run.start(&format!("{EPISODES} --calls 1000000 --seconds 100"));
     let until = Instant::now() + Duration::from_secs(30);
     while ranks_of(child.id()).len() < 2 && Instant::now() < until {
         thread::sleep(Duration::from_millis(50));
     }
-    thread::sleep(Duration::from_secs(3));
+    thread::sleep(after);
+    child
+}
+
+#[test]
+fn an_interrupt_saves_what_was_learnt() {
+    let run = Run::new(&[("FAKE_CALL_US", "200")]);
+    let child = long_training(&run, Duration::from_secs(3));
     signal("-INT", child.id());
     let output = child.wait_with_output().unwrap();
     let said = String::from_utf8(output.stderr).unwrap();
@@ -598,12 +604,7 @@ fn an_interrupt_saves_what_was_learnt() {
 #[test]
 fn ranks_that_die_end_a_training_by_name() {
     let run = Run::new(&[("FAKE_CALL_US", "200")]);
-    let child = run.start(&format!("{EPISODES} --calls 1000000 --seconds 100"));
-    let until = Instant::now() + Duration::from_secs(30);
-    while ranks_of(child.id()).len() < 2 && Instant::now() < until {
-        thread::sleep(Duration::from_millis(50));
-    }
-    thread::sleep(Duration::from_secs(2));
+    let child = long_training(&run, Duration::from_secs(2));
     signal("-KILL", ranks_of(child.id())[1]);
     let output = child.wait_with_output().unwrap();
     let said = String::from_utf8(output.stderr).unwrap();
