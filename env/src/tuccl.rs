@@ -8,7 +8,6 @@
 use dynamiccl_spec::{Algorithm, Collective, Pair, Protocol};
 
 use crate::model::Call;
-use crate::nccl::grain;
 use crate::sim::Simulator;
 
 /// Steps that a buffer holds.
@@ -32,7 +31,7 @@ pub struct RingSetting {
 impl RingSetting {
     /// Payload bytes of a step.
     pub fn chunk_bytes(&self) -> u64 {
-        let grain = grain(self.protocol);
+        let grain = self.protocol.grain();
         (self.buffer / STEPS / grain * grain).max(grain)
     }
 

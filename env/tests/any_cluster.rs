@@ -2,7 +2,7 @@
 
 use dynamiccl_env::cluster::{Cluster, CpuArch, CpuVendor};
 use dynamiccl_env::nccl::graph::{Graph, Graphs, PathType};
-use dynamiccl_env::nccl::{CommSpec, Communicator, Realised, Version, chunk_ceiling, grain};
+use dynamiccl_env::nccl::{CommSpec, Communicator, Realised, Version, chunk_ceiling};
 use dynamiccl_spec::table::UNAVAILABLE;
 use dynamiccl_spec::{
     ChannelChoice, ChunkChoice, Collective, CostTable, Knobs, Overrides, Pair, ThreadChoice,
@@ -157,7 +157,7 @@ fn at_most(max_channels: u32) -> u32 {
 fn check_realised(collective: Collective, bytes: u64, done: &Realised) -> Result<(), TestCaseError> {
     prop_assert!((1..=64).contains(&done.channels), "{done:?}");
     prop_assert!(done.channels <= at_most(done.max_channels), "{done:?}");
-    let unit = grain(done.pair.protocol);
+    let unit = done.pair.protocol.grain();
     prop_assert!(done.chunk_bytes >= unit && done.chunk_bytes.is_multiple_of(unit), "{done:?}");
     // NCCL's own chunk may be above the ceiling for plugins, but never above twice it (Blackwell's NVLS).
     prop_assert!(done.chunk_bytes <= 2 * chunk_ceiling(collective, done.pair), "{done:?}");

@@ -63,6 +63,17 @@ word_enum! {
     }
 }
 
+impl Protocol {
+    /// The unit of a chunk in bytes: NCCL rounds every chunk down to a multiple of it (`ncclProtoGrainSize`).
+    pub const fn grain(self) -> u64 {
+        match self {
+            Protocol::LL => 16,
+            Protocol::LL128 => 1920,
+            Protocol::Simple => 512,
+        }
+    }
+}
+
 impl Collective {
     /// The collectives that NCCL tunes, in the order of their ids.
     pub const TUNED: [Collective; 5] = [

@@ -18,10 +18,10 @@ pub use caller::{Caller, InTurn};
 use known::{Call, Known};
 
 use crate::cluster::{Cluster, ClusterError};
-use crate::job::{Job, Setting, Shown, Source};
+use crate::job::{Job, Shown, Source};
 use crate::known::KnownTimes;
 use crate::nccl::Realised;
-use crate::swept::{Launch, Swept, SweptError, Times, VERSION, communicator, launch};
+use crate::swept::{Launch, Swept, SweptError, Times, communicator, job, launch};
 use crate::workload::{Placement, Planned};
 
 /// NCCL's predictions may be off by this before a pair counts as predicted to be slow.
@@ -121,16 +121,7 @@ impl Lived {
 
     /// The job that makes the calls, of which a policy is told this much.
     pub fn job(self: &Arc<Self>, shown: Shown) -> Job {
-        let class = self.cluster.inter.as_ref().map_or_else(Default::default, |inter| inter.class);
-        Job {
-            cluster: Arc::clone(&self.cluster),
-            nodes: self.place.nodes,
-            source: Source::Live(Arc::clone(self)),
-            setting: Setting { class, version: VERSION, ..Setting::default() },
-            shown,
-            feedback_every: Some(1),
-            world: 0,
-        }
+        job(&self.cluster, self.place.nodes, Source::Live(Arc::clone(self)), shown)
     }
 
     /// One call of every cell.

@@ -29,15 +29,6 @@ impl Launch {
     }
 }
 
-/// The unit of a chunk: NCCL rounds every chunk down to a multiple of it.
-pub const fn grain(protocol: Protocol) -> u64 {
-    match protocol {
-        Protocol::LL => 16,
-        Protocol::LL128 => 1920,
-        Protocol::Simple => 512,
-    }
-}
-
 /// The largest chunk that a plugin may ask for. For NVLS this is below what NCCL checks: NCCL clamps
 /// to the Simple buffer, but NVLS runs in smaller buffers of its own.
 pub const fn chunk_ceiling(collective: Collective, pair: Pair) -> u64 {
@@ -59,7 +50,7 @@ const fn buffer_chunk(collective: Collective, pair: Pair) -> u64 {
 }
 
 pub(super) const fn align(chunk: u64, protocol: Protocol) -> u64 {
-    chunk / grain(protocol) * grain(protocol)
+    chunk / protocol.grain() * protocol.grain()
 }
 
 impl Communicator {

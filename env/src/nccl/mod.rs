@@ -23,6 +23,6 @@ mod version;
 
 pub use comm::{CommSpec, Communicator};
 pub use decide::Decision;
-pub use launch::{Launch, chunk_ceiling, grain};
+pub use launch::{Launch, chunk_ceiling};
 pub use realise::Realised;
 pub use version::Version;

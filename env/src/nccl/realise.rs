@@ -3,7 +3,7 @@
 use dynamiccl_spec::{ChunkChoice, Collective, CostTable, Knobs, Pair};
 
 use super::comm::Communicator;
-use super::launch::{align, chunk_ceiling, grain};
+use super::launch::{align, chunk_ceiling};
 
 /// A choice of knobs as NCCL runs it, after all of its caps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,7 +58,7 @@ impl Communicator {
 fn chosen_chunk(collective: Collective, pair: Pair, own: u64, choice: ChunkChoice) -> u64 {
     // The ceiling bounds what a plugin adds, never what NCCL has chosen itself.
     let ceiling = chunk_ceiling(collective, pair).max(own);
-    align(choice.apply(own, pair.protocol).min(ceiling), pair.protocol).max(grain(pair.protocol))
+    align(choice.apply(own, pair.protocol).min(ceiling), pair.protocol).max(pair.protocol.grain())
 }
 
 #[cfg(test)]

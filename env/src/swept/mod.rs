@@ -39,6 +39,20 @@ pub(crate) fn communicator(cluster: &Cluster, place: Placement) -> Result<Commun
     cluster.communicator(place.nodes, &options)
 }
 
+/// A job whose calls were timed on real ranks, of which a policy is told this much.
+pub(crate) fn job(cluster: &Arc<Cluster>, nodes: u32, source: Source, shown: Shown) -> Job {
+    let class = cluster.inter.as_ref().map_or_else(Default::default, |inter| inter.class);
+    Job {
+        cluster: Arc::clone(cluster),
+        nodes,
+        source,
+        setting: Setting { class, version: VERSION, ..Setting::default() },
+        shown,
+        feedback_every: Some(1),
+        world: 0,
+    }
+}
+
 /// A call, NCCL's table for it, and the launches that were timed.
 pub(crate) type KnownCall = ((Collective, u64), CostTable, Vec<(Launch, Times)>);
 
@@ -143,16 +157,7 @@ impl Swept {
 
     /// The job that made its calls, of which a policy is told this much.
     pub fn job(self: &Arc<Self>, shown: Shown) -> Job {
-        let class = self.cluster.inter.as_ref().map_or_else(Default::default, |inter| inter.class);
-        Job {
-            cluster: Arc::clone(&self.cluster),
-            nodes: self.place.nodes,
-            source: Source::Sweep(Arc::clone(self)),
-            setting: Setting { class, version: VERSION, ..Setting::default() },
-            shown,
-            feedback_every: Some(1),
-            world: 0,
-        }
+        job(&self.cluster, self.place.nodes, Source::Sweep(Arc::clone(self)), shown)
     }
 
     /// How far ln of the time of a launch may be off by luck; none where it was not measured.

@@ -38,22 +38,13 @@ impl Chunks {
 
 /// NCCL rounds down to whole grains and divides by the result: it must never be less than one.
 fn scaled(chunk: ChunkChoice, protocol: Protocol, own: usize) -> usize {
-    let grain = grain(protocol);
+    let grain = protocol.grain() as usize;
     let whole = chunk != ChunkChoice::Own && (grain..=i32::MAX as usize).contains(&own);
     if !whole {
         return own;
     }
     let wanted = chunk.apply(own as u64, protocol) as usize;
     (wanted / grain * grain).max(grain)
-}
-
-/// NCCL's smallest unit of a protocol, in bytes (`ncclProtoGrainSize`).
-fn grain(protocol: Protocol) -> usize {
-    match protocol {
-        Protocol::LL => 16,
-        Protocol::LL128 => 1920,
-        Protocol::Simple => 512,
-    }
 }
 
 #[cfg(test)]
@@ -88,7 +79,7 @@ mod tests {
     #[test]
     fn no_chunk_is_less_than_a_grain() {
         for &protocol in Protocol::ALL {
-            let grain = grain(protocol);
+            let grain = protocol.grain() as usize;
             for chunk in ChunkChoice::ALL {
                 for own in [grain, grain + 1, 2 * grain, 5 * grain, 4096, 1 << 20, 1 << 30] {
                     let size = scaled(chunk, protocol, own);
