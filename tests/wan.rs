@@ -91,15 +91,15 @@ fn who_decides_is_compared_on_the_same_traffic() {
 /// correlation and these costs; the policy is one for all.
 #[test]
 fn the_shipped_policy_beats_the_best_trigger() {
-    let words = "wan --policy learned --rho 0.95 --rebuild-ms 100 --reroute-ms 5 --traces 6 --seed 77";
-    let document = Dir::new().run(&format!("{words} --collectives 1000 --json")).json();
+    let words = "wan --policy learned --rho 0.95 --rebuild-ms 100 --reroute-ms 5 --json";
+    let document = Dir::new().run(words).json();
     let mean = |who: &str| number(&document[who]["mean_ms"]);
     for who in ["cadence10", "best_cadence", "threshold", "learned", "clairvoyant"] {
         assert!(mean(who) > 0.0 && number(&document[who]["std_ms"]) > 0.0, "{who}");
     }
     let [cadence, learned, least] = ["best_cadence", "learned", "clairvoyant"].map(mean);
     let closed = (cadence - learned) / (cadence - least);
-    assert!(closed >= 0.45 && learned < mean("threshold"), "{closed} {learned} {}", mean("threshold"));
+    assert!(closed >= 0.5 && learned < mean("threshold"), "{closed} {learned} {}", mean("threshold"));
 }
 
 #[test]
@@ -158,7 +158,7 @@ fn what_is_no_wan_is_an_error() {
 fn the_environment_keeps_the_contract() {
     let said = Dir::new().run("check-env wan --steps 2000");
     assert_eq!(said.code, 0, "{}{}", said.stdout, said.stderr);
-    assert!(said.stdout.ends_with("Summary  wan-v1 keeps the contract\n"), "{}", said.stdout);
+    assert!(said.stdout.ends_with("Summary  wan-v2 keeps the contract\n"), "{}", said.stdout);
     Dir::new()
         .run("check-env wan --curriculum wann")
         .assert_error("error: unknown curriculum \"wann\"; did you mean \"wan\"? (known: wan); or give a file ending in .toml");

@@ -108,6 +108,55 @@ pub fn normal_below(x: f64) -> f64 {
     if x >= 0.0 { 0.5 + half } else { 0.5 - half }
 }
 
+/// The number that this share of a normal distribution lies below, to about 1e-9; for shares above 0 and below 1.
+///
+/// Acklam's rational approximations, one for the middle and one for the tails, which the other side mirrors.
+pub fn normal_quantile(share: f64) -> f64 {
+    const MIDDLE: [f64; 6] = [
+        -3.969_683_028_665_376e1,
+        2.209_460_984_245_205e2,
+        -2.759_285_104_469_687e2,
+        1.383_577_518_672_69e2,
+        -3.066_479_806_614_716e1,
+        2.506_628_277_459_239,
+    ];
+    const UNDER_MIDDLE: [f64; 6] = [
+        -5.447_609_879_822_406e1,
+        1.615_858_368_580_409e2,
+        -1.556_989_798_598_866e2,
+        6.680_131_188_771_972e1,
+        -1.328_068_155_288_572e1,
+        1.0,
+    ];
+    const TAIL: [f64; 6] = [
+        -7.784_894_002_430_293e-3,
+        -3.223_964_580_411_365e-1,
+        -2.400_758_277_161_838,
+        -2.549_732_539_343_734,
+        4.374_664_141_464_968,
+        2.938_163_982_698_783,
+    ];
+    const UNDER_TAIL: [f64; 5] = [
+        7.784_695_709_041_462e-3,
+        3.224_671_290_700_398e-1,
+        2.445_134_137_142_996,
+        3.754_408_661_907_416,
+        1.0,
+    ];
+    /// Where the tails begin.
+    const BORDER: f64 = 0.02425;
+    let sum = |factors: &[f64], x: f64| factors.iter().fold(0.0, |sum, factor| sum * x + factor);
+    if share > 1.0 - BORDER {
+        return -normal_quantile(1.0 - share);
+    }
+    if share < BORDER {
+        let far = (-2.0 * ln(share)).sqrt();
+        return sum(&TAIL, far) / sum(&UNDER_TAIL, far);
+    }
+    let off = share - 0.5;
+    off * sum(&MIDDLE, off * off) / sum(&UNDER_MIDDLE, off * off)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -169,5 +218,14 @@ mod tests {
         assert!(
             shares.is_sorted_by(|a, b| *b >= *a - 1e-14) && shares.iter().all(|p| (0.0..=1.0).contains(p))
         );
+    }
+
+    #[test]
+    fn a_quantile_is_where_that_share_lies_below() {
+        for at in 1..1000 {
+            let share = f64::from(at) / 1000.0;
+            let back = normal_below(normal_quantile(share));
+            assert!((back - share).abs() < 1e-8, "{share}: {back}");
+        }
     }
 }

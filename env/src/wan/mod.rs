@@ -19,6 +19,7 @@ mod error;
 mod modes;
 mod network;
 mod operation;
+mod outlook;
 mod ring;
 mod schedule;
 mod search;

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::clock::Hop;
 use super::traffic::Sample;
-use super::{Network, Schedule, WanError};
+use super::{Network, Ring, Routes, Schedule, WanError};
 
 /// ms that a chunk of 1 MB takes at 1 Gbit/s.
 const MS_PER_MB: f64 = 8.0;
@@ -137,8 +137,22 @@ impl Setting {
         best.0
     }
 
+    /// Every link that a ring goes over.
+    pub(super) fn each_link(&self, ring: &Ring, routes: &Routes, mut each: impl FnMut(usize)) {
+        let mut routes = routes.0.iter();
+        for (from, to) in ring.hops() {
+            if self.network.home(from) == self.network.home(to) {
+                each(self.network.inside(from, to));
+            } else {
+                let route = routes.next().copied().unwrap_or_default();
+                self.network.crossing(from, to, route.into()).into_iter().for_each(&mut each);
+            }
+        }
+    }
+
+    /// ms of a chunk.
     #[inline]
-    fn ms(&self, gbps: f64) -> f64 {
+    pub(super) fn ms(&self, gbps: f64) -> f64 {
         MS_PER_MB * self.chunk_mb / gbps
     }
 }

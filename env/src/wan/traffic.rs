@@ -51,7 +51,11 @@ impl Traffic {
         rng.set_stream(stream);
         let network = &setting.network;
         let range = |link| if network.is_between(link) { setting.between_gbps } else { setting.inside_gbps };
-        let ranges: Vec<[f64; 2]> = (0..network.links()).map(range).collect();
+        Traffic::over((0..network.links()).map(range).collect(), rho, rng)
+    }
+
+    /// Traffic on links of these ranges.
+    pub fn over(ranges: Vec<[f64; 2]>, rho: f64, mut rng: ChaCha8Rng) -> Self {
         let hidden = ranges.iter().map(|_| normal(&mut rng)).collect();
         Traffic { rng, stays: [rho, (1.0 - rho * rho).sqrt()], hidden, ranges }
     }
@@ -66,6 +70,14 @@ impl Traffic {
             *hidden = stays * *hidden + new * normal(&mut self.rng);
             *gbps = low + (high - low) * normal_below(*hidden);
         }
+    }
+
+    /// The same links from here on with other noise.
+    #[cfg(test)]
+    pub fn branch(&self, stream: u64) -> Self {
+        let mut other = self.clone();
+        other.rng.set_stream(1 + stream);
+        other
     }
 
     /// The same as a new sample.

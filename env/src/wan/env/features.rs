@@ -5,27 +5,42 @@ use dynamiccl_spec::action::HEADS;
 use dynamiccl_spec::math::{exp, ln};
 
 use crate::gym::{FeatureSpace, HeadSpace, Observation, Spaces};
+use crate::wan::Schedule;
 use crate::wan::arrangement::Work;
 use crate::wan::control::{Move, View};
+use crate::wan::outlook::Outlook;
 use crate::wan::traffic::Sample;
-use crate::wan::{Schedule, Setting};
 
-/// Collectives ahead for which gains are foreseen.
-const AHEAD: [u32; 3] = [3, 10, 30];
+/// Collectives ahead for which gains are expected, and for how many collectives around it each stands in a sum.
+const AHEAD: [(f64, f64); 4] = [(1.0, 2.0), (4.0, 4.5), (10.0, 10.0), (30.0, 25.0)];
+/// Collectives after which the next change may come: what is expected later counts the less.
+const UNTIL_NEXT: [f64; 2] = [5.0, 20.0];
+/// Of those ahead, where what is expected is told beside what is usual.
+const BESIDE_USUAL: usize = 2;
 /// Collectives beyond which it does not matter how long ago something was.
 const LONG_AGO: f64 = 1000.0;
 
 /// What a context holds, and the smallest value of each; none is above 1.
-const CONTEXT: [(&str, f32); 33] = [
+const CONTEXT: [(&str, f32); 43] = [
     ("gain_reroute", -1.0),
     ("gain_rebuild", -1.0),
     ("gain_rebuild_over_reroute", -1.0),
-    ("gain_reroute_in_3", -1.0),
+    ("gain_reroute_in_1", -1.0),
+    ("gain_reroute_in_4", -1.0),
     ("gain_reroute_in_10", -1.0),
     ("gain_reroute_in_30", -1.0),
-    ("gain_rebuild_in_3", -1.0),
+    ("gain_rebuild_in_1", -1.0),
+    ("gain_rebuild_in_4", -1.0),
     ("gain_rebuild_in_10", -1.0),
     ("gain_rebuild_in_30", -1.0),
+    ("keep_in_10_over_usual", 0.0),
+    ("rebuild_in_10_over_usual", 0.0),
+    ("worth_reroute_for_5", -1.0),
+    ("worth_rebuild_for_5", -1.0),
+    ("worth_rebuild_over_reroute_for_5", -1.0),
+    ("worth_reroute_for_20", -1.0),
+    ("worth_rebuild_for_20", -1.0),
+    ("worth_rebuild_over_reroute_for_20", -1.0),
     ("pays_reroute", -1.0),
     ("pays_rebuild", -1.0),
     ("pays_rebuild_over_reroute", -1.0),
@@ -77,7 +92,7 @@ pub fn spaces() -> Spaces {
         |of: &[(&str, f32)]| of.iter().map(|(name, low)| FeatureSpace::scalar(name, *low)).collect();
     let labels = Move::ALL.map(|moved| moved.name().to_owned()).to_vec();
     Spaces {
-        id: "wan-v1".to_owned(),
+        id: "wan-v2".to_owned(),
         context: scalars(&CONTEXT),
         history: scalars(&HISTORY),
         privileged: scalars(&PRIVILEGED),
@@ -110,9 +125,7 @@ fn gains(view: &mut View<'_>, into: &mut Row<'_>) {
     into.put((keep - reroute) / keep);
     into.put((keep - rebuild) / keep);
     into.put((reroute - rebuild) / keep);
-    let ahead = AHEAD.map(|steps| foreseen(view, steps));
-    ahead.iter().for_each(|[reroute, _]| into.put(*reroute));
-    ahead.iter().for_each(|[_, rebuild]| into.put(*rebuild));
+    expected(view, into);
     let pays = |gain: f64, cost: f64| gain / (gain.abs() + cost + 1e-9);
     into.put(pays(keep - reroute, costs.reroute_ms));
     into.put(pays(keep - rebuild, costs.rebuild_ms));
@@ -121,26 +134,40 @@ fn gains(view: &mut View<'_>, into: &mut Row<'_>) {
     into.put(costs.rebuild_ms / (costs.rebuild_ms + keep));
 }
 
-/// What rerouting and rebuilding now will gain in so many collectives, if links go back to their mean as fast as
-/// they have been seen to.
-fn foreseen(view: &mut View<'_>, steps: u32) -> [f64; 2] {
-    let stays = exp(f64::from(steps) * ln(view.correlation.clamp(1e-6, 1.0)));
-    let (setting, at) = (view.setting, view.operation.arrangement());
-    let later = faded(setting, view.seen, stays);
-    let keep = view.work.time(setting, at, &later);
-    let reroute = view.work.time_of(setting, &at.ring, &view.prospect.routes, &later);
-    let rebuild = view.work.time(setting, view.best, &later);
-    [(keep - reroute) / keep, (keep - rebuild) / keep]
+/// What rerouting and rebuilding now is expected to gain later, as a share of what a collective takes now.
+fn expected(view: &View<'_>, into: &mut Row<'_>) {
+    let at = view.operation.arrangement();
+    let outlook = Outlook::new(view.setting, view.seen, view.correlation);
+    let times = AHEAD.map(|(ahead, _)| {
+        let mut later = outlook.after(ahead + view.lag as f64);
+        let reroute = later.time(&at.ring, &view.prospect.routes);
+        [later.time(&at.ring, &at.routes), reroute, later.time(&view.best.ring, &view.best.routes)]
+    });
+    let now = view.prospect.keep_ms;
+    times.iter().for_each(|[keep, reroute, _]| into.put((keep - reroute) / now));
+    times.iter().for_each(|[keep, _, rebuild]| into.put((keep - rebuild) / now));
+    let usual = outlook.usually().time(&at.ring, &at.routes);
+    let [keep, _, rebuild] = times[BESIDE_USUAL];
+    [keep, rebuild].into_iter().for_each(|ms| into.put(ms / (ms + usual)));
+    for until_next in UNTIL_NEXT {
+        worth(view, &times, until_next, into);
+    }
 }
 
-/// Links of which this much is left of how far they are from the middle of their range.
-fn faded(setting: &Setting, sample: &Sample, stays: f64) -> Sample {
-    Sample::of(sample.links().iter().enumerate().map(|(link, gbps)| {
-        let between = setting.network.is_between(link);
-        let [low, high] = if between { setting.between_gbps } else { setting.inside_gbps };
-        let middle = 0.5 * (low + high);
-        middle + stays * (gbps - middle)
-    }))
+/// What each move gains until the next one comes, as far as can be expected, against what it costs.
+fn worth(view: &View<'_>, times: &[[f64; 3]; AHEAD.len()], until_next: f64, into: &mut Row<'_>) {
+    let (prospect, costs) = (view.prospect, view.operation.costs());
+    let now = [prospect.keep_ms, prospect.reroute_ms, prospect.rebuild_ms];
+    let counts = AHEAD.map(|(ahead, stands_for)| stands_for * exp(-ahead / until_next));
+    let sum = |move_of: usize| {
+        let later = counts.iter().zip(times).map(|(counts, times)| counts * times[move_of]);
+        now[move_of] + later.sum::<f64>()
+    };
+    let [keep, reroute, rebuild] = [0, 1, 2].map(sum);
+    let mut put = |gain: f64, cost: f64| into.put((gain - cost) / (gain.abs() + cost.max(0.0) + 1e-9));
+    put(keep - reroute, costs.reroute_ms);
+    put(keep - rebuild, costs.rebuild_ms);
+    put(reroute - rebuild, costs.rebuild_ms - costs.reroute_ms);
 }
 
 /// Where it is slow, and how long ago something was done.
