@@ -130,6 +130,13 @@ impl Overrides {
         Ok(())
     }
 
+    /// The same with rings as the only algorithm, whatever the user would have: for networks that can carry nothing
+    /// else.
+    pub fn only_rings(mut self) -> Self {
+        self.algorithms = Some(AllowList([1 << Algorithm::Ring.id(); Collective::TUNED.len()]));
+        self
+    }
+
     /// The pairs that the two lists leave for a collective.
     pub fn mask(&self, collective: Collective) -> PairMask {
         let allowed = |list: &Option<AllowList>, id| list.as_ref().is_none_or(|l| l.allows(collective, id));
@@ -239,6 +246,18 @@ mod tests {
         assert_eq!(overrides.max_ctas, Some(4));
         assert!(overrides.protocols.is_some_and(|list| list.mentions(Collective::Reduce)));
         assert_eq!(Overrides::default().mask(Collective::AllReduce), PairMask::ALL);
+    }
+
+    #[test]
+    fn only_rings_leaves_rings_in_every_protocol_whatever_was_set() {
+        let mut overrides = Overrides::default();
+        overrides.set("NCCL_ALGO", "tree").unwrap();
+        let rings = overrides.only_rings();
+        for collective in Collective::TUNED {
+            let allowed = rings.mask(collective);
+            assert!(allowed.iter().all(|pair| pair.algorithm == Algorithm::Ring), "{collective}");
+            assert_eq!(allowed.iter().count(), Protocol::ALL.len(), "{collective}");
+        }
     }
 
     #[test]

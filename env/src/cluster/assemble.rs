@@ -134,6 +134,7 @@ fn inter(topology: &Topology, source: &str) -> Option<Inter> {
         nic_rate,
         bandwidth: share * total,
         shaped: false,
+        rings_only: false,
         propagation: 0.0,
         hop: None,
         source,

@@ -16,7 +16,7 @@ macro_rules! built_in {
 }
 
 /// Names and texts of the built-in clusters.
-const BUILT_IN: [(&str, &str); 34] = [
+const BUILT_IN: [(&str, &str); 35] = [
     built_in!("a100_4gpu"),
     built_in!("a100_4nic200"),
     built_in!("a100_8_tcp100g"),
@@ -43,6 +43,7 @@ const BUILT_IN: [(&str, &str); 34] = [
     built_in!("ib400g_1gpu"),
     built_in!("l40s_8pcie"),
     built_in!("nvsw64_h100"),
+    built_in!("photonic_a100"),
     built_in!("rtx4090_8pcie"),
     built_in!("tcp10g_1gpu"),
     built_in!("tcp25g_1gpu"),

@@ -73,13 +73,21 @@ impl Cluster {
             graphs,
             collnet: options.sharp,
             version: options.version,
-            overrides: options.overrides.clone(),
+            overrides: self.permitted(nodes, &options.overrides),
         })
+    }
+
+    /// What the user has fixed, and what the network leaves of that between nodes.
+    fn permitted(&self, nodes: u32, overrides: &Overrides) -> Overrides {
+        let rings_only = nodes > 1 && self.inter.as_ref().is_some_and(|inter| inter.rings_only);
+        if rings_only { overrides.clone().only_rings() } else { overrides.clone() }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use dynamiccl_spec::{Algorithm, Collective, Pair};
+
     use super::*;
 
     #[test]
@@ -108,5 +116,24 @@ mod tests {
         assert!(refused("dgx_h100", 0, None).contains("at least 1 node"));
         assert!(refused("dgx_h100", 2, Some(9)).contains("give 1 to 8"));
         assert!(refused("dgx_h100", 1, Some(1)).contains("at least 2 ranks"));
+    }
+
+    #[test]
+    fn circuits_between_nodes_carry_rings_and_nothing_else() {
+        let cluster = Cluster::load("photonic_a100").unwrap();
+        let algorithms = |nodes: u32, user: &str| {
+            let mut overrides = Overrides::default();
+            overrides.set("NCCL_ALGO", user).unwrap();
+            let options = CommOptions { overrides, ..CommOptions::default() };
+            let communicator = cluster.communicator(nodes, &options).unwrap();
+            let table = communicator.cost_table(Collective::AllReduce, 1 << 20, 1);
+            let mut all: Vec<Algorithm> =
+                Pair::all().filter(|pair| table.get(*pair).is_some()).map(|pair| pair.algorithm).collect();
+            all.dedup();
+            all
+        };
+        assert_eq!(algorithms(2, "ring,tree"), [Algorithm::Ring]);
+        assert_eq!(algorithms(4, "tree"), [Algorithm::Ring], "whatever the user would have");
+        assert_eq!(algorithms(1, "ring,tree"), [Algorithm::Tree, Algorithm::Ring], "NVLink has no circuits");
     }
 }

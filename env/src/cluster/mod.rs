@@ -177,6 +177,9 @@ pub struct Inter {
     pub nic_rate: f64,
     /// GB/s that one node really moves one way, all NICs together.
     pub bandwidth: f64,
+    /// Whether circuits join the neighbours of a ring and nobody else, as on photonic rails.
+    #[serde(default)]
+    pub rings_only: bool,
     /// Whether a token bucket paces the link: bursts pass, only the average is held to the bandwidth.
     #[serde(default)]
     pub shaped: bool,

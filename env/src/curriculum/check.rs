@@ -43,6 +43,7 @@ pub(super) fn stage(name: &str, file: &StageFile) -> Checked {
         ("regime.deterministic", regime.deterministic),
         ("regime.user_override", regime.user_override),
         ("dynamics.congestion", file.dynamics.congestion),
+        ("dynamics.wan", file.dynamics.wan.unwrap_or(0.0)),
         ("hidden.context", hidden.context),
         ("hidden.block", hidden.block),
         ("hidden.feedback", hidden.feedback),

@@ -136,6 +136,23 @@ pub struct Dynamics {
     pub faults: f64,
     /// Share of the network that own channels can clog.
     pub congestion: f64,
+    /// How alike what a WAN leaves of its links is from one call to the next; none where its weather is as between
+    /// any nodes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wan: Option<f64>,
+}
+
+impl Dynamics {
+    /// Nothing changes.
+    pub const STILL: Dynamics = Dynamics {
+        load: 0.0,
+        jitter: 0.0,
+        drift: 0.0,
+        stragglers: 0.0,
+        faults: 0.0,
+        congestion: 0.0,
+        wan: None,
+    };
 }
 
 /// What the policy is not told.

@@ -7,9 +7,9 @@ use crate::cluster::{Cluster, ClusterError};
 /// Clusters of the default set that no curriculum contains, reported apart.
 pub const HELD_OUT: [&str; 6] =
     ["dgx2_v100", "aws_p5en", "hgx_b200", "ib400g_1gpu", "a100_8_tcp100g", "tcp10g_1gpu"];
-/// Machines of published studies: AutoCCL's comparison, rings across datacentres. No curriculum contains them;
+/// Machines of published studies: AutoCCL's comparison, rings across datacentres, photonic rails. No curriculum contains them;
 /// they are judged only where they are named, and reported apart.
-pub const TESTBEDS: [&str; 3] = ["a40_8_nvlink", "a40_8_pcie", "wan100g_1gpu"];
+pub const TESTBEDS: [&str; 4] = ["a40_8_nvlink", "a40_8_pcie", "photonic_a100", "wan100g_1gpu"];
 /// Node counts that are asked for, where a cluster has graphs for them.
 pub const NODES: [u32; 3] = [1, 2, 8];
 

@@ -168,8 +168,7 @@ fn in_steady_weather_what_a_tuner_gains_and_leaves_is_what_the_oracle_gains() {
     let evaluation =
         Evaluation { seed: 7, seeds: 1, worlds: 3, threads: 1, constants: &constants, schedules: None };
     let mut stage = (*crate::curriculum::Curriculum::load("smoke").unwrap().stages[0]).clone();
-    let still =
-        Dynamics { load: 0.0, jitter: 0.0, drift: 0.0, stragglers: 0.0, faults: 0.0, congestion: 0.3 };
+    let still = Dynamics { congestion: 0.3, ..Dynamics::STILL };
     stage.file.dynamics = still;
     stage.replay.clear();
     let stage = Arc::new(stage);

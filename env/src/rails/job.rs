@@ -2,8 +2,6 @@
 
 use std::sync::Arc;
 
-use dynamiccl_spec::Overrides;
-
 use super::error::RailsError;
 use super::fabric::Fabric;
 use super::graph::Graph;
@@ -90,26 +88,9 @@ fn two_axes(layout: &Layout) -> Result<(), RailsError> {
     Err(RailsError::value(axis, degree, remedy))
 }
 
-/// What a tuner may choose for a communicator over photonic rails: rings, the paper's first constraint. Circuits
-/// join neighbours, so no tree finds its edges.
-pub fn ring_only() -> Overrides {
-    let ring = |name: &str| (name == "NCCL_ALGO").then(|| "ring".to_owned());
-    Overrides::read(ring).expect("a list that NCCL reads")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use dynamiccl_spec::{Algorithm, Collective, Protocol};
-
-    #[test]
-    fn a_tuner_over_photonic_rails_has_rings_only() {
-        for collective in Collective::TUNED {
-            let allowed = ring_only().mask(collective);
-            assert!(allowed.iter().all(|pair| pair.algorithm == Algorithm::Ring), "{collective}");
-            assert_eq!(allowed.iter().count(), Protocol::ALL.len(), "{collective}");
-        }
-    }
 
     #[test]
     fn a_third_axis_has_no_circuits() {

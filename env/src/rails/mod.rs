@@ -32,7 +32,7 @@ pub use error::RailsError;
 pub use fabric::{Fabric, Link, Route};
 pub use harness::{Iterations, Result, judge};
 pub use hindsight::Plan;
-pub use job::{Job, paper_recipe, ring_only};
+pub use job::{Job, paper_recipe};
 pub use port::{Port, Ran, Serves};
 pub use profile::{Profile, Profiled};
 pub use run::{Ended, Event, Outcome, Run};

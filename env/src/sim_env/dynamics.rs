@@ -2,7 +2,9 @@
 
 use dynamiccl_spec::math::exp;
 use dynamiccl_spec::{Environment, FaultTolerance, SyncMode};
+use rand_chacha::ChaCha8Rng;
 
+use crate::wan::{Sample, Traffic};
 use crate::world::{Climate, Conditions};
 
 /// µs in which queues drain and senders recover (assumed: a few round trips of congestion control).
@@ -48,6 +50,29 @@ impl Congestion {
             latency: conditions.latency * (1.0 + QUEUED_HOP * self.0 * share),
             ..*conditions
         }
+    }
+}
+
+/// Least and most that traffic between datacentres leaves of a link, as a share (10 to 100 of 100 Gbit/s).
+const LEFT: [f64; 2] = [0.1, 1.0];
+
+/// What a WAN leaves of the link that a job crosses: the traffic of [`crate::wan`], a collective at a time.
+#[derive(Debug, Clone)]
+pub(super) struct Wan {
+    traffic: Traffic,
+    left: Sample,
+}
+
+impl Wan {
+    /// A WAN whose traffic is that much alike from one call to the next.
+    pub fn new(rho: f64, rng: ChaCha8Rng) -> Self {
+        Wan { traffic: Traffic::over(vec![LEFT], rho, rng), left: Sample::default() }
+    }
+
+    /// The conditions that the next call meets across it.
+    pub fn upon(&mut self, conditions: &Conditions) -> Conditions {
+        self.traffic.next_into(&mut self.left);
+        Conditions { load: 1.0 - (1.0 - conditions.load) * self.left.gbps(0), ..*conditions }
     }
 }
 

@@ -1,9 +1,11 @@
 //! A running job: the call that is next, what it would take, and what it leaves behind.
 
 use dynamiccl_spec::{GateCounts, Head, Mask, ThreadChoice, Workload};
+use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::SeedableRng;
 
-use super::dynamics::{Congestion, Loss, climate, stall_share, waiting_share};
+use super::dynamics::{Congestion, Loss, Wan, climate, stall_share, waiting_share};
 use super::info::{Advice, CallReport, SimInfo};
 use super::line::Question;
 use super::lines::{self, Lines};
@@ -19,6 +21,9 @@ use crate::sim::Setting;
 use crate::workload::Planned;
 use crate::world::draw::uniform;
 use crate::world::{Climate, Conditions, Luck, WeatherState, World};
+
+/// The tier of communicators that cross a WAN.
+const BETWEEN_DATACENTRES: u8 = 4;
 
 /// What a stage says about every episode.
 #[derive(Debug, Clone)]
@@ -49,6 +54,8 @@ pub(super) struct Episode {
     pub(super) lag: [f64; 2],
     pub(super) schedule: Schedule,
     pub(super) congestion: Congestion,
+    /// What is between datacentres, where the stage says how it changes.
+    pub(super) wan: Option<Wan>,
     pub(super) loss: Loss,
     pub(super) loss_change: f64,
     pub(super) memory: Memory,
@@ -106,7 +113,9 @@ impl Episode {
             let weather = world.weather(&job.cluster, nodes).expect("a drawn world has weather");
             weather.in_climate(&around)
         });
+        let wan = rules.dynamics.wan.map(|rho| Wan::new(rho, ChaCha8Rng::seed_from_u64(rng.random())));
         let mut episode = Episode {
+            wan,
             memory: Memory::new(lines.all.len(), job.feedback_every),
             compute: world.constants().around.compute,
             sms: job.cluster.gpu.sms,
@@ -209,6 +218,9 @@ impl Episode {
             self.weather[crosses].strike_fault();
         }
         let mut conditions = *self.weather[crosses].conditions();
+        if let Some(wan) = self.wan.as_mut().filter(|_| self.lines.all[line].tier == BETWEEN_DATACENTRES) {
+            conditions = wan.upon(&conditions);
+        }
         conditions.speed = 1.0 - (1.0 - conditions.speed) * waiting_share(self.schedule.sync());
         conditions.stall *=
             stall_share(self.job.setting.fault_tolerance, self.job.setting.template == Some(true));

@@ -10,7 +10,7 @@ use crate::world::draw::uniform;
 
 /// What holds for every sweep.
 pub(super) const RULES: Rules = Rules {
-    dynamics: Dynamics { load: 0.0, jitter: 0.0, drift: 0.0, stragglers: 0.0, faults: 0.0, congestion: 0.0 },
+    dynamics: Dynamics::STILL,
     weights: Weights {
         switch: 0.0,
         congestion: 0.0,

@@ -4,6 +4,7 @@
 mod curricula;
 mod gates;
 mod mechanisms;
+mod networks;
 mod replay;
 mod rewards;
 mod scene;

@@ -173,6 +173,7 @@ fn cluster(
             nic_rate: n.gbits / 8.0 / f64::from(nics),
             bandwidth: n.gbits / 8.0 * share,
             shaped: false,
+            rings_only: false,
             propagation: 0.0,
             hop: None,
             source: source(),
