@@ -26,6 +26,7 @@ fn the_document_has_every_field_of_the_contract() {
         "steps",
         "verified",
         "synthesis_ms",
+        "search_ms",
     ] {
         assert!(fields(&document).contains(&field), "{field} in {document}");
     }

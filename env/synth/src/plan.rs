@@ -2,6 +2,8 @@
 //!
 //! Deterministic, and cheap enough to be tabulated: a few recipes per sketch, judged by the executor.
 
+use std::time::{Duration, Instant};
+
 use dynamiccl_env::cluster::Cluster;
 use dynamiccl_spec::{Collective, Protocol};
 
@@ -18,6 +20,8 @@ use crate::verify::verify;
 
 /// Most ranks of which whole schedules are compared with several chunk counts.
 const SMALL: usize = 64;
+/// Most ranks of which sketches are compared that no NIC gains from; beyond, a run of one schedule takes seconds.
+const MEDIUM: usize = 256;
 
 /// A schedule with the sketch and the backend that it was chosen with.
 #[derive(Debug, Clone)]
@@ -32,6 +36,8 @@ pub struct Plan {
     pub backend: Backend,
     /// µs by the executor.
     pub micros: f64,
+    /// How long making the schedule took, without those that it was compared with.
+    pub made_in: Duration,
 }
 
 /// What a plan is chosen from.
@@ -50,7 +56,13 @@ pub struct Choice {
 impl Choice {
     /// What is worth comparing on a machine: every mode, both kinds of belief, few and many chunks, and
     /// backends for latency and for rate.
+    ///
+    /// Of many ranks, only what knows the NICs, as in [`Choice::brief`].
     pub fn usual(machine: &Machine) -> Choice {
+        if machine.ranks() > MEDIUM && machine.nodes() > 1 {
+            let sketches = [Mode::Pair, Mode::Relay].map(|mode| Sketch::new(machine, mode)).to_vec();
+            return Choice::few(sketches, vec![Recipe::AWARE]);
+        }
         let chunks: &[u32] = if machine.ranks() <= SMALL { &[1, 4] } else { &[1] };
         let modes: &[Mode] =
             if machine.nodes() == 1 { &[Mode::Full] } else { &[Mode::Full, Mode::Pair, Mode::Relay] };
@@ -78,16 +90,18 @@ impl Choice {
             return usual;
         }
         let ring = Recipe { synthesizer: Synthesizer::Ring, ..Recipe::AWARE };
+        Choice::few(usual.sketches, vec![Recipe::AWARE, ring.with_chunks(4)])
+    }
+
+    /// These with one backend for latency, one for rate and one between.
+    fn few(sketches: Vec<Sketch>, recipes: Vec<Recipe>) -> Choice {
         let backend = |protocol, channels, buffer| Backend { protocol, channels, threads: 512, buffer };
-        Choice {
-            recipes: vec![Recipe::AWARE, ring.with_chunks(4)],
-            backends: vec![
-                backend(Protocol::LL, 1, 1 << 20),
-                backend(Protocol::LL128, 4, 1 << 20),
-                backend(Protocol::Simple, 8, 4 << 20),
-            ],
-            ..usual
-        }
+        let backends = vec![
+            backend(Protocol::LL, 1, 1 << 20),
+            backend(Protocol::LL128, 4, 1 << 20),
+            backend(Protocol::Simple, 8, 4 << 20),
+        ];
+        Choice { sketches, recipes, backends, exportable: false }
     }
 }
 
@@ -117,6 +131,7 @@ pub fn best(
     let mut refused = None;
     for sketch in &choice.sketches {
         for recipe in &choice.recipes {
+            let clock = Instant::now();
             let schedule = match synthesize(machine, sketch, collective, bytes, recipe) {
                 Ok(schedule) => schedule,
                 Err(error) => {
@@ -124,6 +139,7 @@ pub fn best(
                     continue;
                 }
             };
+            let made_in = clock.elapsed();
             let executor = Executor::new(machine, sketch, &schedule);
             let mut fastest: Option<(f64, Backend)> = None;
             for backend in &choice.backends {
@@ -139,7 +155,8 @@ pub fn best(
             }
             let Some((micros, backend)) = fastest else { continue };
             if best.as_ref().is_none_or(|best| micros < best.micros) {
-                best = Some(Plan { sketch: sketch.clone(), recipe: *recipe, schedule, backend, micros });
+                let sketch = sketch.clone();
+                best = Some(Plan { sketch, recipe: *recipe, schedule, backend, micros, made_in });
             }
         }
     }
