@@ -132,8 +132,8 @@ const SMALL: &str = "--set network.embedding=8 --set network.expert=8 --set netw
 /// The curriculum of a WAN with one correlation, so that judging takes a moment.
 fn brief_wan(dir: &Dir) {
     let text = fs::read_to_string(crate::util::repository_path("curricula/wan.toml")).unwrap();
-    let (before, rest) = text.split_once("rho = [").unwrap();
-    let (_, after) = rest.split_once("]\n").unwrap();
+    let (before, rest) = text.split_once("rho = {").unwrap();
+    let (_, after) = rest.split_once("}\n").unwrap();
     fs::write(dir.path("brief.toml"), format!("{before}rho = [\"0.95\"]\n{after}")).unwrap();
 }
 
