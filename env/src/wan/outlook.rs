@@ -45,17 +45,15 @@ pub struct Later<'a> {
 impl<'a> Outlook<'a> {
     /// From links as they were seen, and how alike they have been from one collective to the next.
     pub fn new(setting: &'a Setting, seen: &Sample, correlation: f64) -> Self {
-        let range = |between: bool| if between { setting.between_gbps } else { setting.inside_gbps };
-        let hidden = |(link, gbps): (usize, &f64)| {
-            level(range(setting.network.is_between(link)), *gbps).clamp(-END, END)
-        };
+        let hidden = |(link, gbps): (usize, &f64)| level(setting.range(link), *gbps).clamp(-END, END);
         let hidden = seen.links().iter().enumerate().map(hidden).collect();
         // A ring crosses, and is inside: its slowest link is between the least of all and the lesser most.
         let low = setting.inside_gbps[0].min(setting.between_gbps[0]);
         let high = setting.inside_gbps[1].min(setting.between_gbps[1]).max(low * 1.001);
         let step = ln(high / low) / (GRID - 1) as f64;
         let grid = std::array::from_fn(|at| low * exp(step * at as f64));
-        let levels = [false, true].map(|between| grid.map(|gbps| level(range(between), gbps)));
+        let levels =
+            [setting.inside_gbps, setting.between_gbps].map(|range| grid.map(|gbps| level(range, gbps)));
         Outlook { setting, hidden, grid, levels, correlation: correlation.clamp(1e-6, 1.0) }
     }
 

@@ -137,6 +137,11 @@ impl Setting {
         best.0
     }
 
+    /// Least and most Gbit/s of a link.
+    pub(super) fn range(&self, link: usize) -> [f64; 2] {
+        if self.network.is_between(link) { self.between_gbps } else { self.inside_gbps }
+    }
+
     /// Every link that a ring goes over.
     pub(super) fn each_link(&self, ring: &Ring, routes: &Routes, mut each: impl FnMut(usize)) {
         let mut routes = routes.0.iter();

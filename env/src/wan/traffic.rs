@@ -49,9 +49,8 @@ impl Traffic {
     pub fn new(setting: &Setting, rho: f64, seed: u64, stream: u64) -> Self {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         rng.set_stream(stream);
-        let network = &setting.network;
-        let range = |link| if network.is_between(link) { setting.between_gbps } else { setting.inside_gbps };
-        Traffic::over((0..network.links()).map(range).collect(), rho, rng)
+        let ranges = (0..setting.network.links()).map(|link| setting.range(link)).collect();
+        Traffic::over(ranges, rho, rng)
     }
 
     /// Traffic on links of these ranges.

@@ -22,8 +22,7 @@ impl Trend {
         self.before.resize(sample.links().len(), 0.0);
         let (mut both, mut own) = (0.0, 0.0);
         for (link, (before, gbps)) in self.before.iter_mut().zip(sample.links()).enumerate() {
-            let between = setting.network.is_between(link);
-            let [low, high] = if between { setting.between_gbps } else { setting.inside_gbps };
+            let [low, high] = setting.range(link);
             let place = if high > low { (gbps - low) / (high - low) - 0.5 } else { 0.0 };
             both += place * *before;
             own += 0.5 * (place * place + *before * *before);
