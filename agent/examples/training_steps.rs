@@ -1,10 +1,10 @@
 //! Steps per second of training in the simulator on one thread, with a rollout of any shape: what
 //! `scripts/bench/recurrent_ppo.py` puts beside RecurrentPPO.
 //!
-//!     training_steps ENVIRONMENTS STEPS EPOCHS MINIBATCHES CELLS UPDATES
+//!     training_steps ENVIRONMENTS STEPS EPOCHS MINIBATCHES CELLS UPDATES whole|ppo
 //!
-//! Everything else is as in a run of stage 1, hindsight and estimates included; no epoch is left out,
-//! however far the policy has moved. Seconds are those on a core; the first update warms up and does not
+//! Everything else is as in a run of stage 1; `ppo` leaves out what only a simulator allows, lessons in hindsight. No
+//! epoch is left out, however far the policy has moved. Seconds are those on a core; the first update warms up and does not
 //! count.
 
 mod clock;
@@ -20,15 +20,22 @@ use dynamiccl_env::curriculum::Curriculum;
 use dynamiccl_env::model::ConstantsFile;
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let words: Vec<usize> = std::env::args().skip(1).map(|word| word.parse()).collect::<Result<_, _>>()?;
-    let [environments, steps, epochs, minibatches, cells, updates] = words[..] else {
-        eprintln!("training_steps ENVIRONMENTS STEPS EPOCHS MINIBATCHES CELLS UPDATES");
+    let mut words: Vec<String> = std::env::args().skip(1).collect();
+    let lessons = words.pop().filter(|word| word == "whole" || word == "ppo").map(|word| word == "whole");
+    let sizes: Vec<usize> = words.iter().map(|word| word.parse()).collect::<Result<_, _>>()?;
+    let (Some(lessons), [environments, steps, epochs, minibatches, cells, updates]) = (lessons, &sizes[..])
+    else {
+        eprintln!("training_steps ENVIRONMENTS STEPS EPOCHS MINIBATCHES CELLS UPDATES whole|ppo");
         std::process::exit(2);
     };
     let mut config = Config::default();
-    config.network.memory = cells;
-    (config.rollout.environments, config.rollout.steps) = (environments, steps);
-    (config.optimiser.epochs, config.optimiser.minibatches) = (epochs, minibatches);
+    config.network.memory = *cells;
+    (config.rollout.environments, config.rollout.steps) = (*environments, *steps);
+    (config.optimiser.epochs, config.optimiser.minibatches) = (*epochs, *minibatches);
+    if !lessons {
+        // Every call is drawn and learned from by itself alone.
+        (config.rollout.hindsight, config.rollout.held, config.rollout.greedy) = (0.0, 0.0, 0.0);
+    }
     (config.optimiser.shards, config.optimiser.divergence) = (1, 0.0);
     config.evaluation.every = u64::MAX;
     let mut training = Training::new(Setup {
@@ -45,9 +52,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut wall = [0.0; 3];
     training.step()?;
     let begun = clock::seconds();
-    for _ in 0..updates {
+    for _ in 0..*updates {
         let Event::Updated(update) = training.step()? else { return Err("the stage has ended".into()) };
-        assert_eq!(update.epochs, epochs, "an epoch was left out");
+        assert_eq!(update.epochs, *epochs, "an epoch was left out");
         let of = [update.seconds.env, update.seconds.act, update.seconds.learn];
         wall.iter_mut().zip(of).for_each(|(sum, x)| *sum += x);
     }

@@ -147,7 +147,7 @@ pub struct Without {
     pub experts: bool,
     /// Feedback: nobody is told what a call took.
     pub feedback: bool,
-    /// The curriculum: the last stage from the beginning.
+    /// The curriculum: the last stage from the beginning, with the steps of all.
     pub curriculum: bool,
     /// Features that the network does not see, by name.
     pub features: Vec<String>,

@@ -194,9 +194,16 @@ impl<S: Subject> Training<S> {
 
     /// The most steps that the run can take.
     pub fn planned_steps(&self) -> u64 {
-        let left = |stage: &S::Stage| S::promotion(stage).max_steps;
-        let later: u64 = self.stages[self.stage..].iter().map(left).sum();
+        let later: u64 = self.stages[self.stage..].iter().map(|stage| self.most_steps(stage)).sum();
         self.steps() + later.saturating_sub(self.stage_step)
+    }
+
+    /// The most steps of a stage. A run without the curriculum is no shorter than one with it.
+    fn most_steps(&self, stage: &S::Stage) -> u64 {
+        if self.setup.config.without.curriculum {
+            return self.setup.subject.stages().iter().map(|stage| S::promotion(stage).max_steps).sum();
+        }
+        S::promotion(stage).max_steps
     }
 
     /// What is learned.
@@ -221,8 +228,9 @@ impl<S: Subject> Training<S> {
 
     /// Does the next unit of work.
     pub fn step(&mut self) -> Result<Event<S::Verdict>, TrainError> {
-        let promotion = S::promotion(&self.stages[self.stage]);
-        let over = self.stage_step >= promotion.max_steps;
+        let stage = &self.stages[self.stage];
+        let (promotion, most) = (S::promotion(stage), self.most_steps(stage));
+        let over = self.stage_step >= most;
         let due = self.stage_step - self.judged_at >= self.setup.config.evaluation.every;
         if (over && self.judged_at < self.stage_step) || due {
             return self.judge();
@@ -233,7 +241,7 @@ impl<S: Subject> Training<S> {
         match (over || early, last) {
             (true, true) => Ok(Event::Done { step: self.steps() }),
             (true, false) => self.promote(passed),
-            (false, _) => self.update(promotion.max_steps),
+            (false, _) => self.update(most),
         }
     }
 

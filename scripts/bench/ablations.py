@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 """What each part of the agent is worth: trains it without the part, judges it, and prints one table in Markdown.
 
-    scripts/bench/ablations.py [--curriculum full] [--steps N] [--seeds 1,2,3] [--only lstm,anchor]
-                               [--worlds 8] [--out checkpoints/ablations] [--binary FILE]
+    scripts/bench/ablations.py [--curriculum short] [--steps N] [--seeds 1,2,3] [--only lstm,anchor]
+                               [--worlds 2] [--out checkpoints/ablations] [--binary FILE]
 
-Every variant is trained with the same seeds, steps and curriculum and judged by `dynamiccl eval` in the same worlds.
+Every variant is trained with the same seeds, steps and curriculum and judged in the same worlds.
 The verdict is on regret over tiers 1 to 4 with feedback: a part helps where regret without it is higher by more than
 twice the standard error of the difference, and does not help where it is lower by as much; else the difference is
-within noise. What is done is kept in --out and not done again. With `--curriculum full` a run takes up to 90 minutes
-on 2 cores. Needs Python 3.9, and cargo where no --binary is given.
+within noise. What is done is kept in --out and not done again. A run of `short` takes some three minutes on 2 cores,
+there are 24; one of `full` half an hour. Needs Python 3.9, and cargo where no --binary is given.
 """
 
 import argparse
@@ -23,7 +23,7 @@ VARIANTS = [
     ("lstm", ["--without", "lstm"], "decisions never see the history"),
     ("anchor", ["--without", "anchor"], "pairs are not anchored on NCCL's prediction"),
     ("cost_table", ["--without", "cost_table"], "NCCL's cost table is not seen"),
-    ("curriculum", ["--without", "curriculum"], "the last stage from the beginning"),
+    ("curriculum", ["--without", "curriculum"], "the last stage from the beginning, with the steps of all"),
     ("feedback", ["--without", "feedback"], "nobody is told what a call took"),
     ("experts", ["--without", "experts"], "all roles share one expert"),
     ("hindsight", ["--set", "loss.hindsight=0"], "only what ran is learned from, as on a real machine"),
@@ -33,11 +33,11 @@ GROUPS = [(1, "tier 1"), (2, "tier 2"), (3, "tier 3"), (4, "tier 4"), ("held_out
 
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--curriculum", default="full")
+    parser.add_argument("--curriculum", default="short")
     parser.add_argument("--steps", type=int, help="steps of each run [default: until the curriculum is through]")
     parser.add_argument("--seeds", default="1,2,3")
     parser.add_argument("--only", default="", help="variants beside whole, separated by commas [default: all]")
-    parser.add_argument("--worlds", type=int, default=8, help="worlds of each of the three seeds of eval")
+    parser.add_argument("--worlds", type=int, default=2, help="worlds of each of the three seeds of eval")
     parser.add_argument("--out", default=os.path.join("checkpoints", "ablations"))
     parser.add_argument("--binary", help="the program [default: the repository's, built first]")
     args = parser.parse_args()
@@ -51,16 +51,14 @@ def arguments():
 
 
 def judge(program, args, name, words):
-    """The first tuner of eval for each seed of a variant."""
+    """The policy as the judgement at the end of `train` has it, for each seed of a variant."""
     judged = []
     for seed in args.seeds:
         folder = os.path.join(args.out, f"{args.curriculum}__{name}__s{seed}")
         steps = ["--steps", str(args.steps)] if args.steps else []
-        train = ["--curriculum", args.curriculum, "--seed", str(seed), *steps, *words]
-        done = runs.train(program, folder, f"{name}, seed {seed}", train)
-        place = os.path.join(folder, "eval.json")
-        evaluate = ["--policy", done["policy"], "--against", "nccl", "--worlds", str(args.worlds)]
-        judged.append(runs.tuner(runs.evaluate(program, place, f"{name}, seed {seed}", evaluate)))
+        at_the_end = ["--against", "nccl", "--eval-worlds", str(args.worlds)]
+        train = ["--curriculum", args.curriculum, "--seed", str(seed), *steps, *words, *at_the_end]
+        judged.append(runs.tuner(runs.train(program, folder, f"{name}, seed {seed}", train)["eval"]))
     return judged
 
 

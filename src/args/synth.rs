@@ -52,7 +52,7 @@ pub struct SynthArgs {
     /// Use the connections of this file instead
     #[arg(long, value_name = "FILE", conflicts_with = "sketch")]
     pub sketch_file: Option<PathBuf>,
-    /// Synthesizer: greedy, tree or ring [default: the fastest]
+    /// Synthesizer: greedy, tree, ring or direct [default: the fastest]
     #[arg(long, value_name = "S")]
     pub synthesizer: Option<Synthesizer>,
     /// What the synthesizer takes to be shared: conn, gpu or nic [default: the fastest]

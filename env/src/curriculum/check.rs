@@ -16,6 +16,11 @@ pub(super) fn schema(name: &str, schema: u32) -> Checked {
     require(name, "schema", schema, schema == known, &format!("this program reads schema {known}"))
 }
 
+/// Whether a row's share of its stages' steps is one.
+pub(super) fn share_of_steps(name: &str, share: f64) -> Checked {
+    require(name, "steps", share, share > 0.0 && share <= 1.0, "give a share above 0, at most 1")
+}
+
 /// Whether every number of a stage is in its range.
 pub(super) fn stage(name: &str, file: &StageFile) -> Checked {
     schema(name, file.schema)?;

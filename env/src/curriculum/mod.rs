@@ -24,13 +24,14 @@ pub use mix::Mix;
 pub use stage::{Dynamics, Hidden, Machines, Promotion, Regime, Replay, Stage, StageFile, Workloads};
 
 /// The curricula that come with the program.
-const BUILTIN: [(&str, &str); 6] = [
+const BUILTIN: [(&str, &str); 7] = [
     ("smoke", include_str!("../../../curricula/smoke.toml")),
     ("paths", include_str!("../../../curricula/paths.toml")),
     ("stage1", include_str!("../../../curricula/stage1.toml")),
     ("stage2", include_str!("../../../curricula/stage2.toml")),
     ("stage3", include_str!("../../../curricula/stage3.toml")),
     ("full", include_str!("../../../curricula/full.toml")),
+    ("short", include_str!("../../../curricula/short.toml")),
 ];
 /// Version of the files' schema.
 const SCHEMA: u32 = 1;
@@ -53,6 +54,13 @@ struct RowFile {
     schema: u32,
     description: String,
     stages: Vec<String>,
+    /// What share of their own steps the stages have.
+    #[serde(default = "all")]
+    steps: f64,
+}
+
+fn all() -> f64 {
+    1.0
 }
 
 /// Which of the two forms a file has.
@@ -81,11 +89,13 @@ impl Curriculum {
         if row.stages.is_empty() {
             return Err(CurriculumError::value(name, "stages", "[]", "name at least one stage"));
         }
-        let stages = row
-            .stages
-            .iter()
-            .map(|part| load_stage(name, part, true).map(Arc::new))
-            .collect::<Result<_, _>>()?;
+        check::share_of_steps(name, row.steps)?;
+        let stages = row.stages.iter().map(|part| {
+            let mut stage = load_stage(name, part, true)?;
+            stage.file.promotion = stage.file.promotion.of_steps(row.steps);
+            Ok(Arc::new(stage))
+        });
+        let stages = stages.collect::<Result<_, CurriculumError>>()?;
         Ok(Curriculum { name: name.to_owned(), description: row.description, stages })
     }
 }

@@ -181,6 +181,14 @@ pub struct Promotion {
     pub max_steps: u64,
 }
 
+impl Promotion {
+    /// The same with this share of its steps.
+    pub(super) fn of_steps(self, share: f64) -> Self {
+        let of = |steps: u64| ((steps as f64 * share) as u64).max(1);
+        Promotion { min_steps: of(self.min_steps), max_steps: of(self.max_steps), ..self }
+    }
+}
+
 /// What of earlier stages stays.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -61,7 +61,7 @@ impl Choice {
     pub fn usual(machine: &Machine) -> Choice {
         if machine.ranks() > MEDIUM && machine.nodes() > 1 {
             let sketches = [Mode::Pair, Mode::Relay].map(|mode| Sketch::new(machine, mode)).to_vec();
-            return Choice::few(sketches, vec![Recipe::AWARE]);
+            return Choice::few(sketches, vec![Recipe::DIRECT]);
         }
         let chunks: &[u32] = if machine.ranks() <= SMALL { &[1, 4] } else { &[1] };
         let modes: &[Mode] =
@@ -71,7 +71,7 @@ impl Choice {
         let unaware = Recipe::unaware(machine.nodes());
         Choice {
             sketches: modes.iter().map(|&mode| Sketch::new(machine, mode)).collect(),
-            recipes: with(Recipe::AWARE).chain([unaware, ring.with_chunks(4)]).collect(),
+            recipes: with(Recipe::AWARE).chain([Recipe::DIRECT, unaware, ring.with_chunks(4)]).collect(),
             backends: backends(),
             exportable: false,
         }
@@ -82,24 +82,25 @@ impl Choice {
 const QUICK: usize = 16;
 
 impl Choice {
-    /// What is compared where many schedules are wanted: [`Choice::usual`] on small machines, and on others few
-    /// backends and only synthesizers that know the NICs.
+    /// What is compared where many schedules are wanted: [`Choice::usual`] on small machines; on others few backends,
+    /// and neither relays nor rings, which are the best there in one call of fifty.
     pub fn brief(machine: &Machine) -> Choice {
-        let usual = Choice::usual(machine);
+        let mut usual = Choice::usual(machine);
         if machine.ranks() <= QUICK {
             return usual;
         }
-        let ring = Recipe { synthesizer: Synthesizer::Ring, ..Recipe::AWARE };
-        Choice::few(usual.sketches, vec![Recipe::AWARE, ring.with_chunks(4)])
+        usual.sketches.retain(|sketch| sketch.mode != Mode::Relay);
+        Choice::few(usual.sketches, vec![Recipe::AWARE, Recipe::DIRECT])
     }
 
-    /// These with one backend for latency, one for rate and one between.
+    /// These with one backend for latency, one between, and for rate one of small and one of large tiles.
     fn few(sketches: Vec<Sketch>, recipes: Vec<Recipe>) -> Choice {
         let backend = |protocol, channels, buffer| Backend { protocol, channels, threads: 512, buffer };
         let backends = vec![
             backend(Protocol::LL, 1, 1 << 20),
             backend(Protocol::LL128, 4, 1 << 20),
-            backend(Protocol::Simple, 8, 4 << 20),
+            backend(Protocol::Simple, 4, 1 << 20),
+            backend(Protocol::Simple, 4, 4 << 20),
         ];
         Choice { sketches, recipes, backends, exportable: false }
     }
@@ -114,6 +115,7 @@ fn backends() -> Vec<Backend> {
         backend(Protocol::LL, 4, 1 << 20),
         backend(Protocol::LL128, 4, 1 << 20),
         backend(Protocol::LL128, 8, 4 << 20),
+        backend(Protocol::Simple, 4, 1 << 20),
         backend(Protocol::Simple, 4, 4 << 20),
         backend(Protocol::Simple, 8, 4 << 20),
         backend(Protocol::Simple, 16, 4 << 20),

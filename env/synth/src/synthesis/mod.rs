@@ -6,6 +6,7 @@
 //! good its schedule is; only the executor knows the truth.
 
 mod belief;
+mod direct;
 mod greedy;
 mod ring;
 mod tree;
@@ -28,6 +29,8 @@ words! {
         Tree => "tree",
         /// Each chunk goes round a ring.
         Ring => "ring",
+        /// Each chunk goes straight to every other node, and from there inside.
+        Direct => "direct",
     }
 }
 
@@ -62,6 +65,9 @@ impl Recipe {
     /// The greedy synthesizer that knows of NICs.
     pub const AWARE: Recipe =
         Recipe { synthesizer: Synthesizer::Greedy, assume: Assume::Nic, local: true, chunks: 1, seed: 0 };
+
+    /// The shortest ways over NICs.
+    pub const DIRECT: Recipe = Recipe { synthesizer: Synthesizer::Direct, ..Recipe::AWARE };
 
     /// The greedy synthesizer that knows of no sharing on two nodes and of GPUs' on more, as TACCL.
     pub const fn unaware(nodes: usize) -> Recipe {
@@ -150,5 +156,6 @@ fn spread(
         Synthesizer::Greedy => greedy::spread(machine, sketch, &belief, task, recipe),
         Synthesizer::Tree => tree::spread(machine, sketch, &belief, task, recipe),
         Synthesizer::Ring => ring::spread(machine, sketch, &belief, task),
+        Synthesizer::Direct => direct::spread(machine, sketch, &belief, task),
     }
 }
