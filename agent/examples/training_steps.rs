@@ -29,7 +29,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         std::process::exit(2);
     };
     let mut config = Config::default();
-    config.network.memory = *cells;
+    (config.network.memory, config.network.table) = (*cells, false);
     (config.rollout.environments, config.rollout.steps) = (*environments, *steps);
     (config.optimiser.epochs, config.optimiser.minibatches) = (*epochs, *minibatches);
     if !lessons {

@@ -3,6 +3,7 @@
 use dynamiccl_policies::network::Shape;
 
 use crate::config::{Config, EvaluationConfig, LossConfig, NetworkConfig, OptimiserConfig, RolloutConfig};
+use crate::table;
 
 /// A setting that no run can have.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -29,14 +30,16 @@ impl Config {
 
 impl NetworkConfig {
     fn check(&self) -> Result<(), ConfigError> {
-        let NetworkConfig { embedding, memory, expert, resource, critic, table: _ } = *self;
+        let NetworkConfig { embedding, memory, expert, resource, critic, table } = *self;
         let wide = |width: &usize| width.is_multiple_of(Shape::GRAIN) && (1..=Shape::WIDEST).contains(width);
         let expected = "give a multiple of 8 up to 1024";
         hold("network.embedding", embedding, wide, expected)?;
         hold("network.memory", memory, wide, expected)?;
         hold("network.expert", expert, wide, expected)?;
         hold("network.resource", resource, wide, expected)?;
-        hold("network.critic", critic, |&width| (1..=4096).contains(&width), "give 1 to 4096")
+        hold("network.critic", critic, |&width| (1..=4096).contains(&width), "give 1 to 4096")?;
+        let fits = |&table: &bool| !table || table::fits(&self.shape());
+        hold("network.table", table, fits, "give false, or an embedding of 16 and a memory of 200 at least")
     }
 }
 
@@ -138,11 +141,17 @@ mod tests {
     #[test]
     fn what_is_usual_makes_sense_and_nonsense_is_named() {
         assert_eq!(Config::default().check(), Ok(()));
+        let narrow = NetworkConfig { embedding: 16, memory: 200, ..NetworkConfig::default() };
+        assert_eq!(Config { network: narrow, ..Config::default() }.check(), Ok(()));
         let refused = |change: fn(&mut Config)| {
             let mut config = Config::default();
             change(&mut config);
             config.check().unwrap_err().to_string()
         };
+        assert_eq!(
+            refused(|c| c.network.memory = 192),
+            "network.table is true; give false, or an embedding of 16 and a memory of 200 at least"
+        );
         assert_eq!(
             refused(|c| c.network.memory = 12),
             "network.memory is 12; give a multiple of 8 up to 1024"

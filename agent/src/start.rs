@@ -27,7 +27,7 @@ pub fn start(
     for tensor in layout.tensors() {
         at_random(tensor, params.tensor_mut(tensor.name), rng);
     }
-    if table && table::fits(&layout.shape) {
+    if table {
         table::lay(params, contexts, histories);
     }
 }
@@ -46,11 +46,7 @@ pub fn go_on(params: &mut Params, policy: &Weights, rng: &mut ChaCha8Rng) {
 
 /// What share of the learning rate each parameter gets.
 pub fn pace(config: &Config, layout: &Layout) -> Vec<f32> {
-    if config.network.table && table::fits(&layout.shape) {
-        table::pace(layout, config.optimiser.memory)
-    } else {
-        vec![1.0; layout.len()]
-    }
+    if config.network.table { table::pace(layout, config.optimiser.memory) } else { vec![1.0; layout.len()] }
 }
 
 fn at_random(tensor: &Tensor, values: &mut [f32], rng: &mut ChaCha8Rng) {

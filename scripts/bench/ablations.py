@@ -2,16 +2,17 @@
 """What each part of the agent is worth: trains it without the part, judges it, and prints one table in Markdown.
 
     scripts/bench/ablations.py [--curriculum short] [--steps N] [--seeds 1,2,3] [--only lstm,anchor]
-                               [--worlds 2] [--out checkpoints/ablations] [--binary FILE]
+                               [--worlds 2] [--jobs 2] [--out checkpoints/ablations] [--binary FILE]
 
 Every variant is trained with the same seeds, steps and curriculum and judged in the same worlds.
 The verdict is on regret over tiers 1 to 4 with feedback: a part helps where regret without it is higher by more than
 twice the standard error of the difference, and does not help where it is lower by as much; else the difference is
-within noise. What is done is kept in --out and not done again. A run of `short` takes some three minutes on 2 cores,
+within noise. What is done is kept in --out and not done again. A run of `short` takes some four minutes on 2 cores,
 there are 24; one of `full` half an hour. Needs Python 3.9, and cargo where no --binary is given.
 """
 
 import argparse
+import concurrent.futures
 import math
 import os
 
@@ -38,6 +39,7 @@ def arguments():
     parser.add_argument("--seeds", default="1,2,3")
     parser.add_argument("--only", default="", help="variants beside whole, separated by commas [default: all]")
     parser.add_argument("--worlds", type=int, default=2, help="worlds of each of the three seeds of eval")
+    parser.add_argument("--jobs", type=int, default=2, help="runs at once, which share the cores")
     parser.add_argument("--out", default=os.path.join("checkpoints", "ablations"))
     parser.add_argument("--binary", help="the program [default: the repository's, built first]")
     args = parser.parse_args()
@@ -50,16 +52,28 @@ def arguments():
     return args
 
 
-def judge(program, args, name, words):
-    """The policy as the judgement at the end of `train` has it, for each seed of a variant."""
-    judged = []
-    for seed in args.seeds:
-        folder = os.path.join(args.out, f"{args.curriculum}__{name}__s{seed}")
-        steps = ["--steps", str(args.steps)] if args.steps else []
-        at_the_end = ["--against", "nccl", "--eval-worlds", str(args.worlds)]
-        train = ["--curriculum", args.curriculum, "--seed", str(seed), *steps, *words, *at_the_end]
-        judged.append(runs.tuner(runs.train(program, folder, f"{name}, seed {seed}", train)["eval"]))
-    return judged
+def judge(program, args, name, words, seed):
+    """The policy of a variant as the judgement at the end of `train` has it."""
+    folder = os.path.join(args.out, f"{args.curriculum}__{name}__s{seed}")
+    steps = ["--steps", str(args.steps)] if args.steps else []
+    at_the_end = ["--against", "nccl", "--eval-worlds", str(args.worlds)]
+    # Half of the time would go into judgements on the way, of which the last decides.
+    on_the_way = ["--set", "evaluation.worlds=1"]
+    train = ["--curriculum", args.curriculum, "--seed", str(seed), *steps, *words, *on_the_way, *at_the_end]
+    threads = max(1, (os.cpu_count() or 1) // args.jobs)
+    done = runs.train(program, folder, f"{name}, seed {seed}", train, ["--threads", str(threads)])
+    return runs.tuner(done["eval"])
+
+
+def judge_all(program, args):
+    """For each variant the policies of all seeds."""
+    todo = [(name, words, seed) for name, words, _ in args.variants for seed in args.seeds]
+    with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
+        done = list(pool.map(lambda one: judge(program, args, *one), todo))
+    found = {name: [] for name, _, _ in args.variants}
+    for (name, _, _), judged in zip(todo, done):
+        found[name].append(judged)
+    return found
 
 
 def over(judged, group, figure):
@@ -93,7 +107,7 @@ def row(name, what, judged, whole):
 def main():
     args = arguments()
     program = runs.binary(args.binary)
-    found = {name: judge(program, args, name, words) for name, words, _ in args.variants}
+    found = judge_all(program, args)
     titles = ["agent", "which means", *[title for _, title in GROUPS], "all", "worst cell", "verdict"]
     rows = [row(name, what, found[name], found["whole"]) for name, _, what in args.variants]
     steps = f"{args.steps} steps" if args.steps else "until it is through"

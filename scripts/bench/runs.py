@@ -1,9 +1,10 @@
 """Training runs and their judgement, for the scripts beside this file: each is done once and kept.
 
 A run's folder has result.json (the last line of `train --json`) and eval.json (the document of `eval --json`); what is
-there and was made by the same command is not done again. Needs Python 3.9 and nothing else.
+there and was made by the same command of the same program is not done again. Needs Python 3.9 and nothing else.
 """
 
+import functools
 import hashlib
 import json
 import math
@@ -46,18 +47,20 @@ def keep(path, command, result):
     os.replace(half, path)
 
 
-def train(program, folder, title, words):
-    """The last line of `train WORDS --out FOLDER --json`, and how long the whole command took."""
+def train(program, folder, title, words, how=()):
+    """The last line of `train WORDS HOW --out FOLDER --json`, and how long the whole command took. HOW changes nothing
+    but the time."""
     os.makedirs(folder, exist_ok=True)
     place, command = os.path.join(folder, "result.json"), ["train", *words]
-    done = kept(place, command)
+    key = [digest(program), *command]
+    done = kept(place, key)
     if done:
         say(f"{title}: trained before, {done['seconds']:.0f} s")
         return done
     say(f"{title}: dynamiccl {' '.join(command)}")
     began = said = time.monotonic()
     last = None
-    with subprocess.Popen([program, *command, "--out", folder, "--json"], stdout=subprocess.PIPE, text=True) as run:
+    with subprocess.Popen([program, *command, *how, "--out", folder, "--json"], stdout=subprocess.PIPE, text=True) as run:
         for line in run.stdout:
             last = json.loads(line)
             if time.monotonic() - said > SAY_EVERY and "step" in last:
@@ -67,7 +70,7 @@ def train(program, folder, title, words):
     if run.returncode != 0 or not last or not last.get("done"):
         raise SystemExit(f"{title}: train ended with {run.returncode} before it was done; its last line is {last}")
     last["wall_seconds"] = time.monotonic() - began
-    keep(place, command, last)
+    keep(place, key, last)
     return last
 
 
@@ -81,7 +84,7 @@ def numbers(regret):
 def evaluate(program, place, title, words):
     """The document of `eval WORDS --json`, kept in this file as long as the policy is the same."""
     command = ["eval", *words]
-    key = command + [digest(word) for word in words if os.path.isfile(word)]
+    key = [digest(program), *command, *[digest(word) for word in words if os.path.isfile(word)]]
     done = kept(place, key)
     if done:
         return done
@@ -94,6 +97,7 @@ def evaluate(program, place, title, words):
     return document
 
 
+@functools.cache
 def digest(path):
     with open(path, "rb") as file:
         return hashlib.sha256(file.read()).hexdigest()

@@ -102,6 +102,7 @@ pub struct SweepArgs {
 EXAMPLES
     dynamiccl live eval --ranks 2 --share-gpu
     dynamiccl live eval --ranks 4 --share-gpu --policy mine.safetensors --against nccl,oracle
+    dynamiccl live eval --ranks 8 --policy mine.safetensors --launch-threads 128
     dynamiccl live eval --ranks 8 --collectives allreduce --sizes 1K..1G --json
 
 The policy decides within the plugin, from NCCL's own table, as it would in a job. It ends with 1 where a cell is
@@ -124,6 +125,10 @@ pub struct LiveEvalArgs {
     /// Deployment file, as the plugin reads it
     #[arg(long, value_name = "FILE")]
     pub context: Option<PathBuf>,
+    /// Start the policy's ranks with this many threads per block, and NCCL's own without: both by turns, as NCCL reads
+    /// it once in the life of a process
+    #[arg(long, value_name = "N", value_parser = threads, conflicts_with_all = ["threads", "sweep"])]
+    pub launch_threads: Option<u32>,
     /// What it is compared with: nccl (always), oracle (the best of all settings, tried just before)
     #[arg(long, value_name = "WHO,…", value_delimiter = ',', value_enum, default_value = "nccl")]
     pub against: Vec<LiveRival>,

@@ -22,6 +22,7 @@ use crate::config::{Config, LossConfig, NetworkConfig, OptimiserConfig, RolloutC
 use crate::learn::{Device, Learner, MissingDevice};
 use crate::params::Layout;
 use crate::progress::Update;
+use crate::table;
 use crate::trainer::{At, Makings, Trainer};
 pub use ground::Ground;
 use ground::Lessons;
@@ -95,6 +96,7 @@ impl Fit {
             memory: shape.memory,
             expert: shape.expert,
             resource: shape.resource,
+            table: setup.config.network.table && table::fits(&shape),
             ..setup.config.network
         };
         let lessons = setup.ground.lessons(setup.doubts)?;

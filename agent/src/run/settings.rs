@@ -74,6 +74,13 @@ pub struct Change {
     pub new: String,
 }
 
+impl Change {
+    /// Whether it is about something that a run has from its first step to its last.
+    pub fn is_final(&self) -> bool {
+        self.field.starts_with("config.network.") || self.field == "config.rollout.environments"
+    }
+}
+
 impl fmt::Display for Change {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let words = |word: &str| if word.is_empty() { "nothing".to_owned() } else { word.to_owned() };
@@ -115,27 +122,36 @@ impl Settings {
         fields.filter_map(|(field, _)| change(field)).collect()
     }
 
-    /// The command that makes the same run again, where so much is usual; where its files lie is not part of it.
+    /// The command that makes the same run again, where so much is usual, ready for a shell; where its files lie is not part
+    /// of it.
     pub fn command(&self, usual: Config) -> String {
         let Settings { curriculum, seed, steps, constants, device, config, .. } = self;
-        let mut words = format!("dynamiccl train --curriculum {curriculum} --seed {seed}");
+        let mut words = ["dynamiccl", "train", "--curriculum", curriculum].map(str::to_owned).to_vec();
+        let mut say = |name: &str, value: String| words.extend([name.to_owned(), value]);
+        say("--seed", seed.to_string());
         if let Some(steps) = steps {
-            words += &format!(" --steps {steps}");
+            say("--steps", steps.to_string());
         }
         if *constants != usual_constants() {
-            words += &format!(" --constants {constants}");
+            say("--constants", constants.clone());
         }
         if device != crate::run::USUAL_DEVICE {
-            words += &format!(" --device {device}");
+            say("--device", device.clone());
         }
         let usual = Settings { config: usual, ..self.clone() };
         let mine = Settings { config: config.clone(), ..self.clone() };
         for change in usual.changes(&mine) {
             let field = change.field.trim_start_matches("config.");
-            words += &format!(" --set {field}={}", change.new.replace(' ', ""));
+            say("--set", format!("{field}={}", change.new.replace(' ', "")));
         }
-        words
+        shell(&words)
     }
+}
+
+/// Words as a shell takes them.
+pub fn shell(words: &[String]) -> String {
+    let plain = || words.join(" ");
+    shlex::try_join(words.iter().map(String::as_str)).unwrap_or_else(|_| plain())
 }
 
 /// The constants that are meant where nobody says which.
@@ -231,12 +247,24 @@ mod tests {
     }
 
     #[test]
+    fn a_run_keeps_its_network_and_its_environments() {
+        let (old, mut new) = (settings(), settings());
+        new.config.loss.value = 0.25;
+        new.config.rollout.environments = 8;
+        new.config.network.table = false;
+        let changes = old.changes(&new);
+        let finals: Vec<&str> =
+            changes.iter().filter(|change| change.is_final()).map(|change| change.field.as_str()).collect();
+        assert_eq!(finals, ["config.network.table", "config.rollout.environments"]);
+    }
+
+    #[test]
     fn the_command_says_what_is_not_usual() {
         let mut settings = Settings { steps: Some(4000), ..settings() };
         settings.config.loss.entropy = [0.1, 0.01];
         assert_eq!(
             settings.command(Config::default()),
-            "dynamiccl train --curriculum smoke --seed 7 --steps 4000 --set loss.entropy=[0.1,0.01]"
+            "dynamiccl train --curriculum smoke --seed 7 --steps 4000 --set 'loss.entropy=[0.1,0.01]'"
         );
     }
 }

@@ -1,7 +1,7 @@
 //! A policy against NCCL's own choice and against the best setting there is, call by call.
 //!
 //! All of them run on one communicator in turn, round after round, so that whatever the machine does meanwhile it does
-//! to all. The policy decides within the plugin, from NCCL's own table, as it would in a job.
+//! to all; but for what NCCL reads once in the life of a process, for which ranks are started by turns ([`Side`]). The policy decides within the plugin, from NCCL's own table, as it would in a job.
 
 use dynamiccl_spec::Order;
 
@@ -46,6 +46,51 @@ pub enum Oracle {
     Search(Knobs, Effort),
 }
 
+/// NCCL's own choice, then the policy's.
+const RIVALS: [Order; 2] = [Order::Own, Order::Policy];
+
+/// A side of a comparison whose ranks are not the other's: what one of the two takes in every call, in as many starts of the
+/// ranks as there are.
+#[derive(Debug, Clone, Default)]
+pub struct Side {
+    measured: Vec<Measured>,
+}
+
+impl Side {
+    /// Adds so many rounds of every call, from ranks that have just been started. Both orders are carried out in turn, as where
+    /// they share ranks, and one of them counts: what a call takes depends on what was called before it. `each`
+    /// hears of every call, and its error ends the work.
+    pub fn add<E: From<LiveError>>(
+        &mut self,
+        meter: &mut Meter<'_>,
+        cells: &[Cell],
+        counts: Order,
+        rounds: u32,
+        mut each: impl FnMut(Cell) -> Result<(), E>,
+    ) -> Result<(), E> {
+        for (at, &cell) in cells.iter().enumerate() {
+            meter.look(cell)?;
+            let mut settings = meter.warm(cell, &RIVALS)?;
+            meter.rounds(cell, &mut settings, rounds)?;
+            let missing = || LiveError::Disagree(format!("{cell}: {counts:?} was not handed over"));
+            let found = settings.into_iter().find(|setting| setting.order == counts).ok_or_else(missing)?;
+            match self.measured.get_mut(at) {
+                Some(known) => known.rounds.extend(found.rounds),
+                None => self.measured.push(found),
+            }
+            each(cell)?;
+        }
+        Ok(())
+    }
+}
+
+/// The contests of two sides over the same calls.
+pub fn contests(cells: &[Cell], own: Side, policy: Side) -> Vec<Contest> {
+    let sides = own.measured.into_iter().zip(policy.measured);
+    let contest = |(&cell, (own, policy))| Contest { cell, own, policy, oracle: None };
+    cells.iter().zip(sides).map(contest).collect()
+}
+
 /// Compares on one call until the policy is compared surely enough.
 pub fn compare(
     meter: &mut Meter<'_>,
@@ -53,7 +98,7 @@ pub fn compare(
     oracle: &Oracle,
     effort: &Effort,
 ) -> Result<Contest, LiveError> {
-    let mut orders = vec![Order::Own, Order::Policy];
+    let mut orders = RIVALS.to_vec();
     orders.extend(match oracle {
         Oracle::None => None,
         Oracle::Known(order) => Some(*order),

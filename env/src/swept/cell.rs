@@ -108,6 +108,11 @@ impl Cell {
         known.then(|| Cell { own, launches, pairs: PairMask::NONE, channels: 0 }.with_choices(&call))
     }
 
+    /// µs of the fastest launch.
+    pub fn fastest(&self) -> f64 {
+        self.launches.iter().map(|(_, times)| times.micros()).fold(f64::INFINITY, f64::min)
+    }
+
     /// The same call as somebody sees it who would rather change nothing: NCCL's own choice as fast as it may be, every
     /// other as slow, by so many of its doubts.
     pub fn cautious(&self, doubts: f64) -> Self {

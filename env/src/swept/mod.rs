@@ -70,6 +70,8 @@ pub struct Swept {
     pub cluster: Arc<Cluster>,
     /// How they lie on it.
     pub place: Placement,
+    /// Threads of a block that all ranks were started with; none where these were NCCL's own.
+    pub threads: Option<u32>,
     cells: BTreeMap<(Collective, u64), Cell>,
 }
 
@@ -99,7 +101,7 @@ impl Swept {
             return Err(SweptError::Nothing { file: sweep.file.clone() });
         }
         let cluster = Arc::new(Cluster { name: name.clone(), ..cluster });
-        Ok(Swept { name, cluster, place, cells })
+        Ok(Swept { name, cluster, place, threads: sweep.threads, cells })
     }
 
     /// What is known of launches, as a sweep: calls with NCCL's own table and the times of some launches.
@@ -115,7 +117,7 @@ impl Swept {
         if cells.is_empty() {
             return Err(SweptError::Nothing { file: name.into() });
         }
-        Ok(Swept { name: name.to_owned(), cluster: Arc::clone(cluster), place, cells })
+        Ok(Swept { name: name.to_owned(), cluster: Arc::clone(cluster), place, threads: None, cells })
     }
 
     /// The same sweep as somebody sees it who changes NCCL's choice only for what is surely faster: every launch off by so
@@ -143,6 +145,11 @@ impl Swept {
     /// Ranks.
     pub fn ranks(&self) -> u32 {
         self.place.nodes * self.place.ranks_per_node
+    }
+
+    /// µs of the fastest launch of every call.
+    pub fn fastest(&self) -> impl Iterator<Item = ((Collective, u64), f64)> {
+        self.cells.iter().map(|(call, cell)| (*call, cell.fastest()))
     }
 
     /// Cells: collective and size.

@@ -22,7 +22,9 @@ fn on_cpu() -> Option<f64> {
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let cluster = Cluster::load(concat!(env!("CARGO_MANIFEST_DIR"), "/clusters/tuccl_a100.toml"))?;
-    println!("# 8 A100 and 4 x 100 Gb/s a node, AllGather of 4 GiB, sketch pair, over NICs; of the NICs' bound:");
+    println!(
+        "# 8 A100 and 4 x 100 Gb/s a node, AllGather of 4 GiB, sketch pair, over NICs; of the NICs' bound:"
+    );
     println!("# ranks  synthesizer  chunks      sends   wall ms    cpu ms    planned  executed");
     for (nodes, chunks) in [(2, 4), (8, 1), (32, 1), (128, 1)] {
         let machine = Machine::from_cluster(&cluster, nodes, 8)?;
@@ -39,9 +41,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             }
             let schedule = make()?;
             let executor = Executor::new(&machine, &sketch, &schedule);
-            let executed = BUFFERS.map(|buffer| {
-                executor.micros(BYTES, &Backend { channels: 4, buffer, ..Backend::default() })
-            });
+            let executed = BUFFERS
+                .map(|buffer| executor.micros(BYTES, &Backend { channels: 4, buffer, ..Backend::default() }));
             let of_bound = [schedule.planned_us, executed[0].min(executed[1])].map(|micros| micros / bound);
             println!(
                 "  {:5}  {:11}  {:6}  {:9}  {wall:8.3}  {cpu:8.3}  {:9.4}  {:8.4}",

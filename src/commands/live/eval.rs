@@ -7,7 +7,8 @@ use std::time::Instant;
 use anyhow::{Context, Result, ensure};
 use dynamiccl_env::measure::sweep::{self, Setting, Sweep};
 use dynamiccl_live::cell::{Cell, Knobs, grid};
-use dynamiccl_live::compare::{Contest, Oracle, compare};
+use dynamiccl_live::compare::{Contest, Oracle, Side, compare, contests};
+use dynamiccl_live::crew::LiveError;
 use dynamiccl_live::measure::Effort;
 use dynamiccl_live::sheet::Conditions;
 use dynamiccl_live::spread::Ratio;
@@ -26,43 +27,94 @@ use crate::table::{Column, Table};
 const FLOOR: f64 = 0.95;
 /// Channels that the search for the best tries.
 const CHANNELS: [u8; 5] = [1, 2, 4, 8, 16];
+/// Starts of either side, where NCCL's own ranks and the policy's are not the same: some settings take another time with
+/// every start.
+const TURNS: u32 = 3;
 /// How it tries them.
 const SEARCH: Effort = Effort { least: 3, most: 6, bound: 0.03 };
 
 /// Compares.
 pub fn run(args: &LiveEvalArgs, session: &Session) -> Result<Ending> {
     let cells = grid(&args.calls.collectives, &args.calls.sizes.0);
+    let wish = wish(args)?;
+    let begun = Instant::now();
+    let compared = match args.launch_threads {
+        Some(threads) => by_turns(args, &cells, &wish, threads, session)?,
+        None => together(args, &cells, &wish, session)?,
+    };
+    let Some((conditions, contests)) = compared else { return Ok(Ending::Done) };
+    let lines = contests.iter().filter_map(Line::new).collect();
+    let report = Report::new(args, conditions, lines, begun.elapsed().as_secs_f64());
+    session.report("live eval", &report)?;
+    Ok(if report.ok { Ending::Done } else { Ending::No })
+}
+
+fn wish(args: &LiveEvalArgs) -> Result<Wish> {
     let bytes = args.calls.sizes.0.iter().copied().max().unwrap_or(0);
-    let variables = variables(args)?;
     let counts = args.of_kernels.threads.clone();
     ensure!(counts.len() <= 1, "--threads: only a sweep tries several; give one");
-    let wish =
-        Wish { variables, threads: counts.first().copied(), counts, ..Wish::of(args.clock.into(), bytes) };
-    if let Some(ending) = Job::attend(&args.job, std::slice::from_ref(&wish), session)? {
-        return Ok(ending);
+    let variables = variables(args)?;
+    Ok(Wish { variables, threads: counts.first().copied(), counts, ..Wish::of(args.clock.into(), bytes) })
+}
+
+/// What was compared under which conditions; none where this was a rank of somebody else's comparison.
+type Compared = Option<(Conditions, Vec<Contest>)>;
+
+/// On the same ranks, round after round.
+fn together(args: &LiveEvalArgs, cells: &[Cell], wish: &Wish, session: &Session) -> Result<Compared> {
+    if Job::attend(&args.job, std::slice::from_ref(wish), session)?.is_some() {
+        return Ok(None);
     }
     let known = args.sweep.as_deref().map(sweep::read).transpose()?;
     let ranks = Job::ranks(&args.job)?;
     let oracles = cells.iter().map(|&cell| oracle(args, ranks, known.as_deref(), cell));
     let oracles = oracles.collect::<Result<Vec<Oracle>>>()?;
-    let begun = Instant::now();
     let progress = session.progress("live eval", cells.len() as u64);
-    let mut job = Job::start(&args.job, &wish, session)?;
+    let mut job = Job::start(&args.job, wish, session)?;
     let conditions = job.conditions().clone();
     let effort =
         Effort { least: args.rounds, most: args.most_rounds.max(args.rounds), bound: args.bound / 100.0 };
-    let mut lines = Vec::new();
-    for (cell, oracle) in cells.into_iter().zip(&oracles) {
-        let contest = compare(&mut job.meter(), cell, oracle, &effort).map_err(told)?;
-        lines.extend(Line::new(&contest));
+    let mut contests = Vec::new();
+    for (&cell, oracle) in cells.iter().zip(&oracles) {
+        contests.push(compare(&mut job.meter(), cell, oracle, &effort).map_err(told)?);
         progress.remark(&cell.to_string());
         progress.advance(1)?;
     }
     drop(progress);
     job.end()?;
-    let report = Report::new(args, conditions, lines, begun.elapsed().as_secs_f64());
-    session.report("live eval", &report)?;
-    Ok(if report.ok { Ending::Done } else { Ending::No })
+    Ok(Some((conditions, contests)))
+}
+
+/// On ranks that are started by turns: NCCL's own without, the policy's with so many threads.
+fn by_turns(
+    args: &LiveEvalArgs,
+    cells: &[Cell],
+    wish: &Wish,
+    threads: u32,
+    session: &Session,
+) -> Result<Compared> {
+    ensure!(!args.against.contains(&LiveRival::Oracle), "--launch-threads: compare with nccl alone");
+    let with = Wish { threads: Some(threads), counts: vec![threads], ..wish.clone() };
+    let turns: Vec<Wish> = (0..TURNS).flat_map(|_| [wish.clone(), with.clone()]).collect();
+    if Job::attend(&args.job, &turns, session)?.is_some() {
+        return Ok(None);
+    }
+    let progress = session.progress("live eval", (turns.len() * cells.len()) as u64);
+    let rounds = args.most_rounds.max(args.rounds).div_ceil(TURNS);
+    let (mut sides, mut conditions) = ([Side::default(), Side::default()], None);
+    for (turn, wish) in turns.iter().enumerate() {
+        let mut job = Job::start(&args.job, wish, session)?;
+        conditions = Some(job.conditions().clone());
+        let counts = [Order::Own, Order::Policy][turn % 2];
+        let each = |cell: Cell| {
+            progress.remark(&cell.to_string());
+            progress.advance(1).map_err(|_| LiveError::Stopped)
+        };
+        sides[turn % 2].add(&mut job.meter(), cells, counts, rounds, each).map_err(told)?;
+        job.end()?;
+    }
+    let [own, policy] = sides;
+    Ok(conditions.map(|conditions| (conditions, contests(cells, own, policy))))
 }
 
 /// What the plugin of every rank is told.
@@ -114,6 +166,8 @@ fn oracle(args: &LiveEvalArgs, ranks: u32, known: Option<&[Sweep]>, cell: Cell) 
 struct Report {
     conditions: Conditions,
     policy: String,
+    /// Threads of the policy's ranks, where these are not NCCL's own.
+    launch_threads: Option<u32>,
     cells: Vec<Line>,
     speedup: Option<Ratio>,
     headroom: Option<Ratio>,
@@ -178,7 +232,8 @@ impl Report {
         let speedup = Ratio::mean(&speedups);
         let ok = below == 0 && speedup.is_none_or(|speedup| speedup.high >= 1.0);
         let (policy, headroom) = (args.policy.clone(), Ratio::mean(&headrooms));
-        Report { conditions, policy, cells, speedup, headroom, below, ok, seconds }
+        let launch_threads = args.launch_threads;
+        Report { conditions, policy, launch_threads, cells, speedup, headroom, below, ok, seconds }
     }
 }
 
@@ -189,7 +244,8 @@ fn interval(ratio: &Ratio) -> String {
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Conditions { ranks, link, gpu, nccl, .. } = &self.conditions;
-        writeln!(f, "# {ranks} ranks, link {link}, {gpu}, NCCL {nccl}, policy {}", self.policy)?;
+        let with = self.launch_threads.map_or(String::new(), |threads| format!(" with {threads} threads"));
+        writeln!(f, "# {ranks} ranks, link {link}, {gpu}, NCCL {nccl}, policy {}{with}", self.policy)?;
         let mut table = Table::new([
             Column::left("collective"),
             Column::right("size"),

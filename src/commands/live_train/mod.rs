@@ -2,6 +2,7 @@
 
 mod policy;
 mod report;
+mod threads;
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -42,8 +43,9 @@ pub fn run(args: &LiveTrainArgs, session: &Session) -> Result<Ending> {
     };
     let plan = plan(args, &source, session.seed)?;
     let others = sweeps("--judge", &args.judge, args)?;
+    let (recorded, threads) = threads::fastest(sweeps("--sweep", &args.sweep, args)?);
     let mut out = OutFile::create(&args.out)?;
-    let ground = match ground(args, session)? {
+    let ground = match ground(recorded, args, session)? {
         Ok(ground) => ground,
         Err(ending) => return Ok(ending),
     };
@@ -55,7 +57,8 @@ pub fn run(args: &LiveTrainArgs, session: &Session) -> Result<Ending> {
     out.write_all(&bytes).with_context(|| format!("cannot write {}", args.out.display()))?;
     out.commit()?;
     let fitted = (&fit, &ground);
-    let report = Report::new(args, [&source, &frozen], fitted, &others, begun.elapsed().as_secs_f64())?;
+    let report =
+        Report::new(args, [&source, &frozen], fitted, (&others, threads), begun.elapsed().as_secs_f64())?;
     session.report("live train", &report)?;
     ensure!(!interrupted, Interrupted);
     Ok(if report.passed == Some(false) { Ending::No } else { Ending::Done })
@@ -91,9 +94,13 @@ fn plan(args: &LiveTrainArgs, source: &Frozen, seed: u64) -> Result<Setup> {
 }
 
 /// What it is fitted to; how it ended where this is another rank than the first, whose work is done.
-fn ground(args: &LiveTrainArgs, session: &Session) -> Result<Result<Ground, Ending>> {
-    if !args.sweep.is_empty() {
-        return Ok(Ok(Ground::Sweeps(sweeps("--sweep", &args.sweep, args)?)));
+fn ground(
+    recorded: Vec<Arc<Swept>>,
+    args: &LiveTrainArgs,
+    session: &Session,
+) -> Result<Result<Ground, Ending>> {
+    if !recorded.is_empty() {
+        return Ok(Ok(Ground::Sweeps(recorded)));
     }
     let limits = Limits { slowdown: args.slowdown, most: MOST, doubts: args.doubt };
     let started = lived::start(&args.job, &args.of_ranks, args.cluster.as_deref(), limits, session);

@@ -25,6 +25,8 @@ pub struct Report {
     best_step: u64,
     /// Decisions that were timed on real ranks; none with sweeps.
     calls: Option<u64>,
+    /// Threads of a block to start ranks with; none for NCCL's own.
+    threads: Option<u32>,
     seconds: f64,
     sweeps: Vec<Line>,
     /// The smallest share of what there was to win on a sweep that was won.
@@ -69,7 +71,7 @@ impl Report {
         args: &LiveTrainArgs,
         [source, written]: [&Frozen; 2],
         (fit, ground): (&Fit, &Ground),
-        others: &[Arc<Swept>],
+        (others, threads): (&[Arc<Swept>], Option<u32>),
         seconds: f64,
     ) -> Result<Self> {
         let hash = |frozen: &Frozen| format!("{:016x}", frozen.hash());
@@ -84,6 +86,7 @@ impl Report {
         Ok(Report {
             way,
             calls,
+            threads,
             policy: args.policy.clone(),
             source_hash: hash(source),
             out: name(&args.out),
@@ -162,6 +165,13 @@ impl fmt::Display for Report {
         if let (Some(least), Some(passed)) = (self.fail_below, self.passed) {
             let (is, answer) = if passed { ("is not below", "yes") } else { ("is below", "no") };
             writeln!(f, "Verdict  {:.3} {is} {least}: {answer}", self.headroom)?;
+        }
+        if let Some(threads) = self.threads {
+            writeln!(
+                f,
+                "# with {threads} threads of a block: start all ranks with NCCL_NTHREADS={threads}, or give the plugin a \
+                 deployment file with threads = {threads} under [launch]"
+            )?;
         }
         let won = 100.0 * self.headroom;
         writeln!(

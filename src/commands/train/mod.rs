@@ -11,6 +11,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use anyhow::Result;
+use dynamiccl_agent::run::settings::shell;
 use dynamiccl_agent::run::{Recorder, Run};
 use dynamiccl_agent::subject::{Knobs, Rails, Wan};
 use dynamiccl_agent::training::{Event, Training};
@@ -118,5 +119,6 @@ impl Saved {
 
 /// The words that go on with a run.
 fn resume_line(folder: &Path) -> String {
-    format!("dynamiccl train --resume {}", folder.display())
+    let folder = folder.display().to_string();
+    shell(&["dynamiccl".to_owned(), "train".to_owned(), "--resume".to_owned(), folder])
 }

@@ -91,7 +91,16 @@ fn resume<L: Lesson>(
         config: settings::config(args, old.config.clone())?,
         stages: subject.settings(),
     };
-    let changes: Vec<String> = old.changes(&new).iter().map(ToString::to_string).collect();
+    let changes = old.changes(&new);
+    let fixed: Vec<String> =
+        changes.iter().filter(|change| change.is_final()).map(ToString::to_string).collect();
+    ensure!(
+        fixed.is_empty(),
+        "--resume {}: {}; a run keeps its network and its environments: begin another one",
+        run.folder().display(),
+        fixed.join("; ")
+    );
+    let changes: Vec<String> = changes.iter().map(ToString::to_string).collect();
     ensure!(
         changes.is_empty() || args.overrides,
         "--resume {}: these are not the run's settings: {}; leave them as they were, or give --override",
