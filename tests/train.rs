@@ -12,7 +12,7 @@ use serde_json::Value;
 use crate::util::{Dir, fields, number};
 
 /// A run that takes a second: a small network and rollout, a short look at the end.
-const TINY: &str = "train --curriculum smoke --set network.memory=8 --set network.embedding=8 \
+const TINY: &str = "train --curriculum smoke --set network.table=false --set network.memory=8 --set network.embedding=8 \
                     --set network.expert=8 --set network.resource=8 --set network.critic=8 \
                     --set rollout.environments=8 --set rollout.steps=16 --set optimiser.minibatches=2 \
                     --set evaluation.every=512 --set evaluation.worlds=1 \

@@ -2,9 +2,10 @@
 //!
 //! A wrong choice costs a job more than a missed one gains it, so NCCL's own pick stays unless another is clearly
 //! more likely to be right, and unless what a policy expects to win exceeds what its expectation may be wrong by.
-//! That only allowed knobs are chosen is the business of the gates.
+//! That only allowed knobs are chosen is the business of the gates, which hold for every tuner.
 
-use dynamiccl_spec::Head;
+use dynamiccl_spec::tuner::Query;
+use dynamiccl_spec::{ChunkChoice, Head, Mask};
 
 use crate::network::{Gain, greedy};
 
@@ -24,6 +25,18 @@ impl Default for Guard {
 }
 
 impl Guard {
+    /// What a policy may choose of what is allowed: over kernel TCP no chunk that is smaller than NCCL's own. Every chunk
+    /// costs its hosts a system call and a copy; on a machine that it had never seen a policy cut trees so small that
+    /// they took twice as long, and what such chunks gain elsewhere is a point at most.
+    #[inline]
+    pub fn narrow(self, query: &Query<'_>) -> Mask {
+        let mask = query.gated.mask;
+        if self == Guard::Off || query.nodes < 2 || !query.encoder.over_tcp() {
+            return mask;
+        }
+        mask.with(Head::Chunk, mask.bits(Head::Chunk) & !SMALLER)
+    }
+
     /// The most likely of these choices, or NCCL's `own` where that is hardly less likely.
     #[inline]
     pub fn choose(self, head: Head, logits: &[f32], own: usize) -> usize {
@@ -46,6 +59,9 @@ impl Guard {
     }
 }
 
+/// Chunks that are smaller than NCCL's own, as bits.
+const SMALLER: u32 = 1 << ChunkChoice::Quarter as u32 | 1 << ChunkChoice::Half as u32;
+
 /// How much likelier (ln) than NCCL's own a choice must be to be taken. Close calls gain little and are the ones that go
 /// wrong somewhere: in the simulator this costs about half a point of regret and takes the worst cell from 0.88 to 0.97.
 const fn reluctance(head: Head) -> f32 {
@@ -59,6 +75,11 @@ const fn reluctance(head: Head) -> f32 {
 
 #[cfg(test)]
 mod tests {
+    use dynamiccl_spec::context::{JobContext, NetLink};
+    use dynamiccl_spec::features::{CallContext, Encoder, PastCall};
+    use dynamiccl_spec::gates::GateSet;
+    use dynamiccl_spec::{Collective, CostTable, Gated, PairMask};
+
     use super::*;
 
     #[test]
@@ -68,6 +89,28 @@ mod tests {
         assert_eq!([0.4, 0.5, 0.6].map(|other| choose(Guard::Off, other)), [0, 0, 1]);
         let forbidden = [f32::NEG_INFINITY, 0.0, 1.0];
         assert_eq!(Guard::default().choose(Head::Pair, &forbidden, 0), 2);
+    }
+
+    #[test]
+    fn over_tcp_no_chunk_is_smaller_than_nccls_own() {
+        let chunks = |guard: Guard, inter: NetLink, nodes: u32| {
+            let mut context = JobContext::default();
+            context.topology.inter = inter;
+            let (table, pairs) = (CostTable::default(), PairMask::ALL);
+            let (collective, bytes) = (Collective::AllReduce, 1 << 20);
+            let call = CallContext { collective, bytes, pipelined: 1, table, pairs, synthesised: None };
+            let gated = Gated { mask: Mask::ALL, own: None, fired: GateSet::default() };
+            let (encoder, past) = (Encoder::new(&context), PastCall::default());
+            let (encoder, call, gated, past) = (&encoder, &call, &gated, &past);
+            let query = Query { communicator: 0, ranks: 8, nodes, encoder, call, gated, past };
+            guard.narrow(&query).indices(Head::Chunk).map(|at| ChunkChoice::ALL[at]).collect::<Vec<_>>()
+        };
+        let (guard, tcp) = (Guard::default(), NetLink::CommodityEthernet);
+        assert_eq!(chunks(guard, tcp, 2), [ChunkChoice::Own, ChunkChoice::Double, ChunkChoice::Quadruple]);
+        for all in [chunks(Guard::Off, tcp, 2), chunks(guard, tcp, 1), chunks(guard, NetLink::Infiniband, 2)]
+        {
+            assert_eq!(all, ChunkChoice::ALL);
+        }
     }
 
     #[test]

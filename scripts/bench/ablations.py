@@ -7,8 +7,8 @@
 Every variant is trained with the same seeds, steps and curriculum and judged in the same worlds.
 The verdict is on regret over tiers 1 to 4 with feedback: a part helps where regret without it is higher by more than
 twice the standard error of the difference, and does not help where it is lower by as much; else the difference is
-within noise. What is done is kept in --out and not done again. A run of `short` takes some four minutes on 2 cores,
-there are 24; one of `full` half an hour. Needs Python 3.9, and cargo where no --binary is given.
+within noise. What is done is kept in --out and not done again. A run of `short` takes some four minutes on 2 cores
+and there are 24; one of `full` half an hour. Needs Python 3.9, and cargo where no --binary is given.
 """
 
 import argparse
@@ -57,7 +57,7 @@ def judge(program, args, name, words, seed):
     folder = os.path.join(args.out, f"{args.curriculum}__{name}__s{seed}")
     steps = ["--steps", str(args.steps)] if args.steps else []
     at_the_end = ["--against", "nccl", "--eval-worlds", str(args.worlds)]
-    # Half of the time would go into judgements on the way, of which the last decides.
+    # Else half of the time would go into judgements on the way.
     on_the_way = ["--set", "evaluation.worlds=1"]
     train = ["--curriculum", args.curriculum, "--seed", str(seed), *steps, *words, *on_the_way, *at_the_end]
     threads = max(1, (os.cpu_count() or 1) // args.jobs)

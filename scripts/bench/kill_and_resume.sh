@@ -20,6 +20,7 @@ brief=(--eval-clusters dgx_h100 --eval-worlds 1 --eval-seeds 1 --against nccl -q
 # judgements, checkpoints.
 words=(train --curriculum smoke --seed "$seed" --steps "$steps" --set evaluation.every=8192 --set evaluation.worlds=1
     --set rollout.environments=16)
+words+=(--set network.table=false)
 for width in memory embedding expert resource critic; do words+=(--set "network.$width=16"); done
 RANDOM=$seed
 

@@ -94,7 +94,8 @@ impl PolicyTuner {
         let guard = self.policy.guard();
         let own_of = |head| if head == Head::Pair { own_pair } else { 0 };
         let choose = |head, logits: &[f32]| guard.choose(head, logits, own_of(head));
-        let acted = network.act(job, &self.call, &self.memory, &query.gated.mask, scratch, choose);
+        let mask = guard.narrow(query);
+        let acted = network.act(job, &self.call, &self.memory, &mask, scratch, choose);
         let own = query.own();
         let knobs = acted.choice.knobs().unwrap_or(own);
         if knobs != own && !guard.lets(&acted.gain) {

@@ -1,10 +1,13 @@
 //! Writing the numbers, in the order of the catalogue, into memory that the caller owns.
 
+use std::sync::LazyLock;
+
 use crate::action::{Choice, Head};
 use crate::context::{
     CclLibrary, Compression, Environment, FaultTolerance, GpuGeneration, GpuSharing, JobContext, NetLink,
     NodeLink, PRIORITY_MAX, Parallelism, Role, SyncMode, TIERS, TopologyClass,
 };
+use crate::features::catalogue::slot;
 use crate::features::{CALL_WIDTH, CONTEXT_WIDTH, HISTORY_WIDTH, Hidden, JOB_WIDTH};
 use crate::ids::{Collective, PAIRS};
 use crate::math::{ln, log2, log2_of_normal};
@@ -69,6 +72,12 @@ pub struct Feedback {
     pub congestion: f64,
 }
 
+/// Where a job's part says that nodes speak over kernel TCP.
+static OVER_TCP: LazyLock<usize> = LazyLock::new(|| {
+    let links = slot("inter_link").expect("it is in the catalogue");
+    links.start + NetLink::CommodityEthernet.id()
+});
+
 /// Encodes calls of one communicator; the job's part is worked out once.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Encoder {
@@ -104,6 +113,12 @@ impl Encoder {
     /// Writes the call's part of its context.
     pub fn call(&self, call: &CallContext, out: &mut [f32; CALL_WIDTH]) {
         write_call(self.ranks, call, &mut Cursor::new(out));
+    }
+
+    /// Whether it is told that nodes speak over kernel TCP.
+    #[inline]
+    pub fn over_tcp(&self) -> bool {
+        self.job[*OVER_TCP] != 0.0
     }
 
     /// The job's part of every context.
