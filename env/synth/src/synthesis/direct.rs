@@ -72,8 +72,9 @@ impl<'a> Ways<'a> {
             let mut links: Vec<u32> =
                 newest.iter().flat_map(|&rank| &self.out[rank as usize]).copied().collect();
             links.retain(|&number| {
-                let link = &self.belief.links[number as usize];
-                !there[link.to as usize] && !(link.remote && entered[self.machine.node(link.to) as usize])
+                let link = &belief.links[number as usize];
+                let known = there[link.to as usize];
+                !known && (!link.remote || !entered[machine.node(link.to) as usize])
             });
             if links.is_empty() {
                 break;
