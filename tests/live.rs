@@ -517,6 +517,26 @@ fn several_threads_are_swept_with_ranks_of_their_own() {
         .assert_error_with("--threads");
 }
 
+/// NCCL's own ranks and the policy's are others, so the threads of one are not those of the other.
+#[test]
+fn a_policy_is_compared_with_threads_of_its_own() {
+    let run = Run::new(&[]);
+    let words =
+        "eval --ranks 2 --share-gpu --collectives allreduce --sizes 1K,64K --rounds 3 --most-rounds 7";
+    let said = run.run(&format!("{words} --launch-threads 128 --json"));
+    // The fake's best is not what the policy has learnt: it may lose.
+    assert!(said.code <= 1, "{}", said.stderr);
+    let document: serde_json::Value = serde_json::from_str(&said.stdout).unwrap();
+    assert_eq!(
+        (&document["launch_threads"], &document["conditions"]["threads"][0]),
+        (&128.into(), &128.into())
+    );
+    let cells = document["cells"].as_array().unwrap();
+    // Seven rounds in three starts of either side.
+    assert_eq!(cells.iter().map(|cell| cell["rounds"].as_u64().unwrap()).collect::<Vec<_>>(), [9, 9]);
+    run.run(&format!("{words} --launch-threads 128 --against oracle")).assert_error_with("nccl alone");
+}
+
 #[test]
 fn chunk_sizes_are_swept_where_nccl_asks_for_them() {
     let words = "sweep --ranks 2 --share-gpu --out s.csv --rounds 3 --most-rounds 3 --sizes 1K --collectives \

@@ -1,7 +1,8 @@
 //! A policy against NCCL's own choice and against the best setting there is, call by call.
 //!
 //! All of them run on one communicator in turn, round after round, so that whatever the machine does meanwhile it does
-//! to all; but for what NCCL reads once in the life of a process, for which ranks are started by turns ([`Side`]). The policy decides within the plugin, from NCCL's own table, as it would in a job.
+//! to all; but for what NCCL reads once in the life of a process, for which ranks are started by turns ([`Side`]). The
+//! policy decides within the plugin, from NCCL's own table, as it would in a job.
 
 use dynamiccl_spec::Order;
 
@@ -60,14 +61,14 @@ impl Side {
     /// Adds so many rounds of every call, from ranks that have just been started. Both orders are carried out in turn, as where
     /// they share ranks, and one of them counts: what a call takes depends on what was called before it. `each`
     /// hears of every call, and its error ends the work.
-    pub fn add<E: From<LiveError>>(
+    pub fn add(
         &mut self,
         meter: &mut Meter<'_>,
         cells: &[Cell],
         counts: Order,
         rounds: u32,
-        mut each: impl FnMut(Cell) -> Result<(), E>,
-    ) -> Result<(), E> {
+        mut each: impl FnMut(Cell) -> Result<(), LiveError>,
+    ) -> Result<(), LiveError> {
         for (at, &cell) in cells.iter().enumerate() {
             meter.look(cell)?;
             let mut settings = meter.warm(cell, &RIVALS)?;

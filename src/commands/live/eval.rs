@@ -27,11 +27,11 @@ use crate::table::{Column, Table};
 const FLOOR: f64 = 0.95;
 /// Channels that the search for the best tries.
 const CHANNELS: [u8; 5] = [1, 2, 4, 8, 16];
+/// How it tries them.
+const SEARCH: Effort = Effort { least: 3, most: 6, bound: 0.03 };
 /// Starts of either side, where NCCL's own ranks and the policy's are not the same: some settings take another time with
 /// every start.
 const TURNS: u32 = 3;
-/// How it tries them.
-const SEARCH: Effort = Effort { least: 3, most: 6, bound: 0.03 };
 
 /// Compares.
 pub fn run(args: &LiveEvalArgs, session: &Session) -> Result<Ending> {
