@@ -149,9 +149,10 @@ impl Settings {
 }
 
 /// Words as a shell takes them.
-pub fn shell(words: &[String]) -> String {
-    let plain = || words.join(" ");
-    shlex::try_join(words.iter().map(String::as_str)).unwrap_or_else(|_| plain())
+pub fn shell<W: AsRef<str>>(words: &[W]) -> String {
+    let words: Vec<&str> = words.iter().map(AsRef::as_ref).collect();
+    // Only a NUL cannot be quoted, and nobody can have given one.
+    shlex::try_join(words.iter().copied()).unwrap_or_else(|_| words.join(" "))
 }
 
 /// The constants that are meant where nobody says which.

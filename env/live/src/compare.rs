@@ -48,7 +48,7 @@ pub enum Oracle {
 }
 
 /// NCCL's own choice, then the policy's.
-const RIVALS: [Order; 2] = [Order::Own, Order::Policy];
+pub const RIVALS: [Order; 2] = [Order::Own, Order::Policy];
 
 /// A side of a comparison whose ranks are not the other's: what one of the two takes in every call, in as many starts of the
 /// ranks as there are.

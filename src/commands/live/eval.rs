@@ -7,7 +7,7 @@ use std::time::Instant;
 use anyhow::{Context, Result, ensure};
 use dynamiccl_env::measure::sweep::{self, Setting, Sweep};
 use dynamiccl_live::cell::{Cell, Knobs, grid};
-use dynamiccl_live::compare::{Contest, Oracle, Side, compare, contests};
+use dynamiccl_live::compare::{Contest, Oracle, RIVALS, Side, compare, contests};
 use dynamiccl_live::crew::LiveError;
 use dynamiccl_live::measure::Effort;
 use dynamiccl_live::sheet::Conditions;
@@ -105,12 +105,11 @@ fn by_turns(
     for (turn, wish) in turns.iter().enumerate() {
         let mut job = Job::start(&args.job, wish, session)?;
         conditions = Some(job.conditions().clone());
-        let counts = [Order::Own, Order::Policy][turn % 2];
         let each = |cell: Cell| {
             progress.remark(&cell.to_string());
             progress.advance(1).map_err(|_| LiveError::Stopped)
         };
-        sides[turn % 2].add(&mut job.meter(), cells, counts, rounds, each).map_err(told)?;
+        sides[turn % 2].add(&mut job.meter(), cells, RIVALS[turn % 2], rounds, each).map_err(told)?;
         job.end()?;
     }
     let [own, policy] = sides;

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use dynamiccl_agent::fit::{Fit, Ground};
 use dynamiccl_agent::run::clock::Utc;
+use dynamiccl_agent::run::settings::shell;
 use dynamiccl_env::swept::{Judgement, VERSION};
 use dynamiccl_policies::frozen::{About, Frozen, Training};
 
@@ -61,24 +62,27 @@ fn word(name: &str) -> String {
     name.replace([',', '=', ' '], "_")
 }
 
-/// The command that makes the same policy again; where its files lie is not part of it.
+/// The command that makes the same policy again, ready for a shell; where its files lie is not part of it.
 fn command(args: &LiveTrainArgs, seed: u64) -> String {
     let name = |path: &Path| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let sweeps: Vec<String> = args.sweep.iter().map(|path| name(path)).collect();
-    let ranks = args.job.ranks.map_or(String::new(), |ranks| format!("--ranks {ranks} "));
-    let ground = if sweeps.is_empty() {
-        format!("{ranks}--calls {} --slowdown {}", args.calls, args.slowdown)
+    let mut words = ["dynamiccl", "live", "train"].map(str::to_owned).to_vec();
+    let mut say = |flag: &str, value: String| words.extend([flag.to_owned(), value]);
+    say("--policy", name(args.policy.as_ref()));
+    if args.sweep.is_empty() {
+        args.job.ranks.iter().for_each(|ranks| say("--ranks", ranks.to_string()));
+        say("--calls", args.calls.to_string());
+        say("--slowdown", args.slowdown.to_string());
     } else {
-        format!("--sweep {}", sweeps.join(","))
-    };
-    let LiveTrainArgs { steps, enough, doubt, simulated, curriculum, .. } = args;
-    let mut words = format!(
-        "dynamiccl live train --policy {} {} --seed {seed} --steps {steps} --enough {enough} --doubt {doubt} \
-         --simulated {simulated} --curriculum {curriculum}",
-        name(args.policy.as_ref()),
-        ground,
-    );
-    args.cluster.iter().for_each(|cluster| words += &format!(" --cluster {cluster}"));
-    args.set.iter().for_each(|set| words += &format!(" --set {set}"));
-    words
+        let sweeps: Vec<String> = args.sweep.iter().map(|path| name(path)).collect();
+        say("--sweep", sweeps.join(","));
+    }
+    say("--seed", seed.to_string());
+    say("--steps", args.steps.to_string());
+    say("--enough", args.enough.to_string());
+    say("--doubt", args.doubt.to_string());
+    say("--simulated", args.simulated.to_string());
+    say("--curriculum", args.curriculum.clone());
+    args.cluster.iter().for_each(|cluster| say("--cluster", cluster.clone()));
+    args.set.iter().for_each(|set| say("--set", set.clone()));
+    shell(&words)
 }

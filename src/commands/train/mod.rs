@@ -119,6 +119,5 @@ impl Saved {
 
 /// The words that go on with a run.
 fn resume_line(folder: &Path) -> String {
-    let folder = folder.display().to_string();
-    shell(&["dynamiccl".to_owned(), "train".to_owned(), "--resume".to_owned(), folder])
+    shell(&["dynamiccl", "train", "--resume", &folder.display().to_string()])
 }

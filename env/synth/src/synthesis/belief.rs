@@ -67,6 +67,15 @@ impl Belief {
         }
         Belief { links, shared: known.len() }
     }
+
+    /// The links out of each of so many ranks, as indices.
+    pub fn out(&self, ranks: u32) -> Vec<Vec<u32>> {
+        let mut out = vec![Vec::new(); ranks as usize];
+        for (link, number) in self.links.iter().zip(0_u32..) {
+            out[link.from as usize].push(number);
+        }
+        out
+    }
 }
 
 fn sharing(machine: &Machine, sketch: &Sketch, assume: Assume, from: u32, to: u32) -> Option<[Shared; 2]> {

@@ -47,22 +47,18 @@ struct Ways<'a> {
 
 impl<'a> Ways<'a> {
     fn new(machine: &'a Machine, belief: &'a Belief, task: &Task) -> Self {
-        let mut out = vec![Vec::new(); task.ranks as usize];
-        for (link, number) in belief.links.iter().zip(0_u32..) {
-            out[link.from as usize].push(number);
-        }
         let (of_link, of_shared) = (vec![0; belief.links.len()], vec![0; belief.shared]);
-        Ways { machine, belief, out, of_link, of_shared, hops: Vec::new() }
+        Ways { machine, belief, out: belief.out(task.ranks), of_link, of_shared, hops: Vec::new() }
     }
 
     /// Finds the ways of one chunk, level by level; a rank that it cannot reach, if there is one.
     fn grow(&mut self, chunk: u32, owner: u32) -> Option<u32> {
-        let mut there = vec![false; self.out.len()];
-        let mut entered = vec![false; self.machine.nodes()];
-        there[owner as usize] = true;
-        entered[self.machine.node(owner) as usize] = true;
-        // Of links to the same place one is enough: to the same node, or to the same rank inside one.
         let (machine, belief) = (self.machine, self.belief);
+        let mut there = vec![false; self.out.len()];
+        let mut entered = vec![false; machine.nodes()];
+        there[owner as usize] = true;
+        entered[machine.node(owner) as usize] = true;
+        // Of links to the same place one is enough: to the same node, or to the same rank inside one.
         let whereto = |number: u32| {
             let link = &belief.links[number as usize];
             (!link.remote, if link.remote { machine.node(link.to) } else { link.to })
@@ -73,8 +69,7 @@ impl<'a> Ways<'a> {
                 newest.iter().flat_map(|&rank| &self.out[rank as usize]).copied().collect();
             links.retain(|&number| {
                 let link = &belief.links[number as usize];
-                let known = there[link.to as usize];
-                !known && (!link.remote || !entered[machine.node(link.to) as usize])
+                !there[link.to as usize] && (!link.remote || !entered[machine.node(link.to) as usize])
             });
             if links.is_empty() {
                 break;
@@ -86,7 +81,7 @@ impl<'a> Ways<'a> {
                 let number = number.unwrap_or(alike[0]);
                 let to = self.load(number).to;
                 there[to as usize] = true;
-                entered[self.machine.node(to) as usize] = true;
+                entered[machine.node(to) as usize] = true;
                 newest.push(to);
                 self.hops.push(Hop { level, chunk, link: number });
             }

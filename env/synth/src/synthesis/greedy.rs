@@ -87,10 +87,6 @@ impl<'a> Matching<'a> {
             have.set(task.owner(chunk) as usize, chunk as usize);
             in_node.set(machine.node(task.owner(chunk)) as usize, chunk as usize);
         }
-        let mut out = vec![Vec::new(); ranks];
-        for (link, number) in belief.links.iter().zip(0..) {
-            out[link.from as usize].push(number);
-        }
         Matching {
             machine,
             belief,
@@ -103,7 +99,7 @@ impl<'a> Matching<'a> {
             coming: have.clone(),
             have,
             in_node,
-            out,
+            out: belief.out(task.ranks),
             busy: vec![false; belief.links.len()],
             shared_busy: vec![false; belief.shared],
             waiting: vec![Vec::new(); belief.shared],

@@ -21,14 +21,10 @@ pub fn spread(
     task: &Task,
     recipe: &Recipe,
 ) -> Result<Vec<Spread>, SynthError> {
-    let mut out = vec![Vec::new(); task.ranks as usize];
-    for (link, number) in belief.links.iter().zip(0_u32..) {
-        out[link.from as usize].push(number);
-    }
     let mut growth = Growth {
         machine,
         belief,
-        out,
+        out: belief.out(task.ranks),
         local: recipe.local,
         link_free: vec![0; belief.links.len()],
         shared_free: vec![0; belief.shared],

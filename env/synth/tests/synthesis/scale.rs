@@ -19,6 +19,14 @@ fn on_cpu() -> Option<f64> {
     text.split_whitespace().next()?.parse::<f64>().ok().map(|ns| ns / 1e9)
 }
 
+/// So many nodes, their pairs, and what no AllGather among them can beat.
+fn case(nodes: u32) -> (Machine, Sketch, f64) {
+    let machine = testbed("tuccl_a100", nodes);
+    let sketch = Sketch::new(&machine, Mode::Pair);
+    let bound = lower_bound(&machine, Collective::AllGather, BYTES);
+    (machine, sketch, bound)
+}
+
 /// An AllGather, and the seconds of the fastest of a few tries: the machine may be doing something else.
 fn timed(machine: &Machine, sketch: &Sketch, recipe: &Recipe) -> (Schedule, f64) {
     let rounds = if machine.nodes() > 32 { 1 } else { 7 };
@@ -36,9 +44,7 @@ fn timed(machine: &Machine, sketch: &Sketch, recipe: &Recipe) -> (Schedule, f64)
 #[test]
 fn an_allgather_of_many_ranks_is_near_its_nics_and_soon_there() {
     for (nodes, chunks, seconds) in CASES {
-        let machine = testbed("tuccl_a100", nodes);
-        let sketch = Sketch::new(&machine, Mode::Pair);
-        let bound = lower_bound(&machine, Collective::AllGather, BYTES);
+        let (machine, sketch, bound) = case(nodes);
         let (schedule, taken) = timed(&machine, &sketch, &Recipe::AWARE.with_chunks(chunks));
         let planned = schedule.planned_us;
         println!("{:5} ranks: {:9.3} ms, {:.4} of the bound", 8 * nodes, taken * 1e3, planned / bound);
@@ -52,9 +58,7 @@ fn an_allgather_of_many_ranks_is_near_its_nics_and_soon_there() {
 #[test]
 fn short_ways_are_near_the_nics_when_they_are_run() {
     for (nodes, _, seconds) in CASES {
-        let machine = testbed("tuccl_a100", nodes);
-        let sketch = Sketch::new(&machine, Mode::Pair);
-        let bound = lower_bound(&machine, Collective::AllGather, BYTES);
+        let (machine, sketch, bound) = case(nodes);
         let (schedule, taken) = timed(&machine, &sketch, &Recipe::DIRECT);
         assert!(cfg!(debug_assertions) || taken < seconds, "{nodes} nodes: {taken} s");
         // A run of a thousand ranks takes seconds.
