@@ -15,6 +15,8 @@ use run::Run;
 
 /// Tiles that are followed.
 pub const TILES: u32 = 4;
+/// How much of a chain without sharing is not counted: a run takes events together that are hardly apart.
+const SLACK: f64 = 1e-3;
 
 /// A schedule on a machine, ready to run with any backend.
 #[derive(Debug, Clone)]
@@ -27,6 +29,16 @@ pub struct Executor<'a> {
     needed_by: Vec<Vec<u32>>,
     /// Thread blocks of the busiest GPU in one channel.
     blocks: usize,
+}
+
+/// How a chunk is cut.
+struct Tiled {
+    /// Tiles that are followed, and those beyond.
+    followed: f64,
+    rest: f64,
+    /// Bytes on the wire of one tile, and of all.
+    wire_bytes: f64,
+    all_wire_bytes: f64,
 }
 
 /// A connection that moves bytes at one rate for a while.
@@ -85,18 +97,62 @@ impl<'a> Executor<'a> {
         self.run(bytes, backend, TILES, false).micros
     }
 
+    /// The same where it is no more than a limit; a run that takes longer is not followed to its end.
+    pub fn micros_within(&self, limit: f64, bytes: u64, backend: &Backend) -> Option<f64> {
+        let outcome = self.follow(&self.tiled(bytes, backend, TILES), backend, limit, false)?;
+        (outcome.micros <= limit).then_some(outcome.micros)
+    }
+
+    /// µs that a run cannot be below, found without running: every connection as fast as if it were alone, and
+    /// every resource at its full rate all the time.
+    pub fn least(&self, bytes: u64, backend: &Backend) -> f64 {
+        let tiled = self.tiled(bytes, backend, TILES);
+        let chain = self.chain(tiled.wire_bytes, backend) * (1.0 - SLACK);
+        chain.max(self.floor(tiled.all_wire_bytes, backend))
+    }
+
     /// Runs it, following so many tiles, with its flows where wanted.
     pub fn run(&self, bytes: u64, backend: &Backend, most_tiles: u32, flows: bool) -> Outcome {
+        let tiled = self.tiled(bytes, backend, most_tiles);
+        self.follow(&tiled, backend, f64::INFINITY, flows).expect("nothing takes longer than for ever")
+    }
+
+    fn tiled(&self, bytes: u64, backend: &Backend, most_tiles: u32) -> Tiled {
         let chunk = self.schedule.chunk_bytes(bytes);
         let tiles = (chunk / f64::from(backend.channels) / backend.tile()).ceil().max(1.0);
         let followed = f64::from(most_tiles.max(1)).min(tiles);
-        let mut run = Run::new(self, backend, chunk / tiles * backend.wire(), followed as usize);
+        let (wire_bytes, all_wire_bytes) = (chunk / tiles * backend.wire(), chunk * backend.wire());
+        Tiled { followed, rest: tiles - followed, wire_bytes, all_wire_bytes }
+    }
+
+    fn follow(&self, tiled: &Tiled, backend: &Backend, limit: f64, flows: bool) -> Option<Outcome> {
+        let mut run = Run::new(self, backend, tiled.wire_bytes, tiled.followed as usize);
         run.flows = flows.then(Vec::new);
-        run.finish();
+        if !run.finish(limit) {
+            return None;
+        }
         let last = run.finished[run.finished.len() - 1];
-        let rest = (tiles - followed) * run.pace();
-        let wire = chunk * backend.wire();
-        Outcome { micros: (last + rest).max(self.floor(wire, backend)), flows: run.flows.unwrap_or_default() }
+        let micros = (last + tiled.rest * run.pace()).max(self.floor(tiled.all_wire_bytes, backend));
+        Some(Outcome { micros, flows: run.flows.unwrap_or_default() })
+    }
+
+    /// µs until one tile has arrived everywhere where nothing is shared.
+    fn chain(&self, wire_bytes: f64, backend: &Backend) -> f64 {
+        let latency = [false, true].map(|remote| backend.latency(self.machine, remote));
+        let takes: Vec<f64> = (self.connections.all.iter().zip(self.alone(backend)))
+            .map(|(connection, alone)| {
+                latency[usize::from(connection.remote)] + wire_bytes / (alone * BYTES_PER_US)
+            })
+            .collect();
+        let mut ready = vec![0.0_f64; self.needs.len()];
+        let mut free = vec![0.0_f64; takes.len()];
+        for (send, &connection) in self.connections.of_send.iter().enumerate() {
+            let connection = connection as usize;
+            let arrives = ready[send].max(free[connection]) + takes[connection];
+            free[connection] = arrives;
+            self.needed_by[send].iter().for_each(|&by| ready[by as usize] = arrives.max(ready[by as usize]));
+        }
+        free.into_iter().fold(0.0, f64::max)
     }
 
     /// GB/s of each connection alone.

@@ -83,8 +83,8 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Follows every send to its end.
-    pub(super) fn finish(&mut self) {
+    /// Follows every send to its end; gives up, and says so, once that would be after the limit.
+    pub(super) fn finish(&mut self, limit: f64) -> bool {
         for connection in 0..self.lines.len() {
             self.try_start(connection);
         }
@@ -93,6 +93,9 @@ impl<'a> Run<'a> {
                 continue;
             }
             self.now = f64::from_bits(event.0);
+            if self.now > limit {
+                return false;
+            }
             self.happen(event.1 as usize);
             while let Some(&Reverse(next)) = self.events.peek() {
                 if f64::from_bits(next.0) > self.now + TOGETHER {
@@ -106,6 +109,7 @@ impl<'a> Run<'a> {
             self.share();
         }
         debug_assert!(self.left_of_tile.iter().all(|&left| left == 0), "every send is made");
+        true
     }
 
     /// µs for each further tile, from the later half of those that were followed.
