@@ -46,4 +46,12 @@ mod tests {
         }
         assert!((average.values()[0] - 2.0).abs() < 0.01, "{:?}", average.values());
     }
+
+    #[test]
+    fn the_start_is_soon_forgotten() {
+        let mut average = Average::new(&[1e6]);
+        (1..=200).for_each(|step| average.take_in(&[step as f32]));
+        // A tenth of 200 behind, and nothing left of a million.
+        assert!((170.0..190.0).contains(&average.values()[0]), "{:?}", average.values());
+    }
 }

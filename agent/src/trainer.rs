@@ -279,15 +279,7 @@ impl<E: Trainable> Trainer<E> {
     fn judge(&mut self, rollout: &Rollout) -> Judged {
         let said = Values::of(&self.params, rollout, &self.contexts.scaling());
         let values: Vec<f32> = said.rows.iter().map(|&value| self.returns.meant(value)).collect();
-        let mut ends: Vec<Option<f32>> = rollout.terminated.iter().map(|&done| done.then_some(0.0)).collect();
-        let mut lasts = vec![0.0; rollout.environments];
-        for (after, &value) in rollout.afters.iter().zip(&said.afters) {
-            let value = self.returns.meant(value);
-            if rollout.truncated[after.row] && !rollout.terminated[after.row] {
-                ends[after.row].get_or_insert(value);
-            }
-            lasts[after.row / rollout.steps] = value;
-        }
+        let (ends, lasts) = still_to_come(rollout, said.afters.iter().map(|&x| self.returns.meant(x)));
         let (mut advantages, mut returns) = (vec![0.0; rollout.rows()], vec![0.0; rollout.rows()]);
         let horizon = Horizon { discount: self.config.rollout.discount, trace: self.config.rollout.trace };
         for (environment, &last) in lasts.iter().enumerate() {
@@ -345,6 +337,21 @@ impl<E: Trainable> Trainer<E> {
         }
         Ok(learned)
     }
+}
+
+/// Where an episode ends with a row, what was still to come; then the same after the last row of each sequence. `values`
+/// are those of what was seen after calls, in their order.
+fn still_to_come(rollout: &Rollout, values: impl Iterator<Item = f32>) -> (Vec<Option<f32>>, Vec<f32>) {
+    let mut ends: Vec<Option<f32>> = rollout.terminated.iter().map(|&done| done.then_some(0.0)).collect();
+    let mut lasts = vec![0.0; rollout.environments];
+    for (after, value) in rollout.afters.iter().zip(values) {
+        if rollout.truncated[after.row] {
+            // An episode that is cut short with the last row is seen before the one that begins after it.
+            ends[after.row].get_or_insert(value);
+        }
+        lasts[after.row / rollout.steps] = value;
+    }
+    (ends, lasts)
 }
 
 /// Why a run ends rather than go on with parameters that mean nothing.
@@ -437,4 +444,28 @@ fn explained_variance(values: &[f32], returns: &[f32]) -> f32 {
     let of_returns = variance(&mut returns.iter().map(|&x| f64::from(x)));
     let errors = &mut values.iter().zip(returns).map(|(&value, &x)| f64::from(x) - f64::from(value));
     if of_returns > 0.0 { (1.0 - variance(errors) / of_returns) as f32 } else { 0.0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rollout::After;
+
+    #[test]
+    fn what_is_still_to_come_is_nothing_after_a_job_and_a_value_after_a_cut() {
+        let after = |row| After { row, context: Box::default(), privileged: Box::default() };
+        let [no, yes] = [false, true];
+        let rollout = Rollout {
+            environments: 2,
+            steps: 3,
+            terminated: vec![no, yes, no, no, no, no],
+            truncated: vec![no, yes, no, yes, no, yes],
+            // The last row of the second sequence ends an episode: its own end comes first, the next beginning after it.
+            afters: [2, 3, 5, 5].map(after).to_vec(),
+            ..Rollout::default()
+        };
+        let (ends, lasts) = still_to_come(&rollout, [1.0, 2.0, 3.0, 4.0].into_iter());
+        assert_eq!(ends, [None, Some(0.0), None, Some(2.0), None, Some(3.0)]);
+        assert_eq!(lasts, [1.0, 4.0]);
+    }
 }

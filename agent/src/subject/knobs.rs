@@ -81,7 +81,7 @@ impl Subject for Knobs {
         }
     }
 
-    /// On the machines of the stage.
+    /// On the machines of the tiers of the stage, as far as they are not held out.
     fn judge(&self, stage: &Arc<Stage>, weights: &Weights, look: &Look<'_>) -> Result<Report, TrainError> {
         let machines = Machine::list(&[], &NODES, &stage.file.tiers)?;
         let machines: Vec<Machine> = machines.into_iter().filter(|machine| !machine.held_out).collect();
