@@ -5,7 +5,7 @@
 
 use dynamiccl_spec::tiers::{self, Step};
 
-use super::{Cluster, IntraLink, TierFrom};
+use super::{Cluster, ClusterError, IntraLink, TierFrom};
 
 /// Number of tiers, 0 to 4.
 pub use dynamiccl_spec::context::TIERS;
@@ -29,6 +29,19 @@ impl Cluster {
     /// The same with only some ranks in every node. Nodes fill one group after the other.
     pub fn tier_mix_of(&self, nodes: u32, ranks_per_node: u32) -> [f64; TIERS] {
         tiers::mix(self.tier_steps(), self.node_tier(), nodes, ranks_per_node)
+    }
+
+    /// The same cluster with its nodes as far apart as the generic cluster of a tier, 2 to 4, has them: that tier,
+    /// and that latency between any two. NCCL predicts and decides as before.
+    pub fn moved_to(mut self, tier: u8) -> Result<Cluster, ClusterError> {
+        let hop = Cluster::load(&format!("tier{tier}"))?.inter.and_then(|inter| inter.hop);
+        if let Some(inter) = &mut self.inter {
+            inter.hop = hop;
+        }
+        self.tiers.retain(|from| from.nodes <= 1);
+        self.tiers.push(TierFrom { nodes: 2, tier, hop_latency: 0.0, bandwidth_share: 1.0 });
+        self.name = format!("{}_at_tier{tier}", self.name);
+        Ok(self)
     }
 
     fn tier_steps(&self) -> impl DoubleEndedIterator<Item = Step> + Clone + '_ {
@@ -92,5 +105,17 @@ mod tests {
     fn one_rank_per_node_has_no_pair_inside() {
         let mix = Cluster::load("dgx_h100").unwrap().tier_mix_of(4, 1);
         assert_eq!(mix, [0.0, 0.0, 1.0, 0.0, 0.0]);
+    }
+
+    #[test]
+    fn a_cluster_that_is_moved_keeps_its_nodes_and_takes_the_latency_of_the_tier() {
+        let near = Cluster::load("dgx_h100").unwrap();
+        let far = near.clone().moved_to(4).unwrap();
+        assert_eq!([1, 2, 8].map(|nodes| far.tier(nodes)), [1, 4, 4]);
+        let hop = |cluster: &Cluster| cluster.inter.as_ref().unwrap().hop;
+        assert_eq!(hop(&far), hop(&Cluster::load("tier4").unwrap()));
+        assert_eq!((&far.graphs, &far.intra), (&near.graphs, &near.intra));
+        assert_eq!(far.tier_mix(1), near.tier_mix(1));
+        assert_eq!(far.name, "dgx_h100_at_tier4");
     }
 }

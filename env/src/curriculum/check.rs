@@ -94,6 +94,14 @@ fn numbers(name: &str, file: &StageFile) -> Checked {
     require(name, "promotion.min_steps", promotion.min_steps, steps, "give at most max_steps")
 }
 
+/// Whether there is a latency for where a cluster's nodes are said to be.
+pub(super) fn place(name: &str, machines: &Machines) -> Checked {
+    let Some(tier) = machines.at_tier else { return Ok(()) };
+    let apart = machines.nodes.iter().all(|&nodes| nodes > 1);
+    require(name, "clusters.at_tier", tier, (2..=4).contains(&tier), "give a tier from 2 to 4")?;
+    require(name, "clusters.at_tier", tier, apart, "give only node counts above 1 beside it")
+}
+
 /// Whether a cluster has such communicators.
 pub(super) fn nodes(name: &str, machines: &Machines, cluster: &Cluster) -> Checked {
     let weight = machines.weight;

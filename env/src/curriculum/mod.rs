@@ -113,7 +113,12 @@ fn stage(name: &str, text: &str, replays: bool) -> Result<Stage, CurriculumError
     let file: StageFile = parse(name, text)?;
     check::stage(name, &file)?;
     let clusters = file.clusters.iter().map(|machines| {
-        let cluster = Cluster::load(&machines.name)
+        check::place(name, machines)?;
+        let cluster = Cluster::load(&machines.name).and_then(|cluster| match machines.at_tier {
+            Some(tier) => cluster.moved_to(tier),
+            None => Ok(cluster),
+        });
+        let cluster = cluster
             .map_err(|error| CurriculumError::Cluster { file: name.to_owned(), error: Box::new(error) })?;
         check::nodes(name, machines, &cluster)?;
         Ok(Arc::new(cluster))

@@ -51,6 +51,9 @@ pub struct Machines {
     pub name: String,
     /// Node counts, each as likely as the next.
     pub nodes: Vec<u32>,
+    /// The tier whose latency its nodes have between them; its own where none is given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_tier: Option<u8>,
     /// How often it comes, relative to the others.
     #[serde(default = "one")]
     pub weight: f64,

@@ -139,6 +139,9 @@ fn a_wrong_file_is_refused_with_place_value_and_remedy() {
     assert!(wrong("tiers = [1]", "tiers = [4]").contains("no cluster and node count is of these tiers"));
     assert!(wrong("tau = [1]", "tau = [65]").contains("give 1 to 64"));
     assert!(wrong("\"dgx_h100\"", "\"dgx_h10\"").contains("dgx_h100"));
+    let at = |tier: u8, nodes: u8| wrong("nodes = [1]", &format!("nodes = [{nodes}], at_tier = {tier}"));
+    assert!(at(5, 2).contains("clusters.at_tier = 5: give a tier from 2 to 4"));
+    assert!(at(3, 1).contains("clusters.at_tier = 3: give only node counts above 1"));
     assert!(wrong("\"bert_large\"", "\"bert_larg\"").contains("did you mean \"bert_large\"?"));
     assert!(wrong("staleness = [1, 4]", "staleness = [4, 1]").contains("hidden.staleness = [4, 1]"));
     assert!(wrong("schema = 1", "schema = 7").contains("reads schema 1"));

@@ -72,10 +72,11 @@ pub struct Feedback {
     pub congestion: f64,
 }
 
-/// Where a job's part says that nodes speak over kernel TCP.
-static OVER_TCP: LazyLock<usize> = LazyLock::new(|| {
-    let links = slot("inter_link").expect("it is in the catalogue");
-    links.start + NetLink::CommodityEthernet.id()
+/// Where a job's part says that nodes speak over kernel TCP, and that they are as far apart as can be.
+static TCP_AND_FARTHEST: LazyLock<[usize; 2]> = LazyLock::new(|| {
+    let [links, tiers] =
+        ["inter_link", "communicator_tier_max"].map(|name| slot(name).expect("it is in the catalogue"));
+    [links.start + NetLink::CommodityEthernet.id(), tiers.end - 1]
 });
 
 /// Encodes calls of one communicator; the job's part is worked out once.
@@ -115,10 +116,12 @@ impl Encoder {
         write_call(self.ranks, call, &mut Cursor::new(out));
     }
 
-    /// Whether it is told that nodes speak over kernel TCP.
+    /// Whether it is told that nodes speak over kernel TCP, and not that they are of tier 4, where links have 25 Gb/s at
+    /// most.
     #[inline]
-    pub fn over_tcp(&self) -> bool {
-        self.job[*OVER_TCP] != 0.0
+    pub fn over_fast_tcp(&self) -> bool {
+        let [tcp, farthest] = *TCP_AND_FARTHEST;
+        self.job[tcp] != 0.0 && self.job[farthest] == 0.0
     }
 
     /// The job's part of every context.

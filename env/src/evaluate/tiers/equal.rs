@@ -19,8 +19,8 @@ use crate::evaluate::report::{CellReport, Report};
 /// What taking the best knobs of one tier at another must cost before they count as different.
 pub const SWAP: f64 = 0.05;
 
-/// The tiers, each with the latency of the generic cluster of that name.
-const TIERS: [(u8, &str); 3] = [(2, "tier2"), (3, "tier3"), (4, "tier4")];
+/// The tiers between which nothing differs but the latency.
+const TIERS: [u8; 3] = [2, 3, 4];
 /// Clusters whose NICs and graphs the machines have, and their Gb/s: rates between tier 2's and tier 4's.
 const NICS: [(&str, u32); 2] = [("tier3", 50), ("ib100g_1gpu", 100)];
 /// The cluster that is the same in everything else.
@@ -66,8 +66,8 @@ impl EqualTables {
     pub fn machines() -> Result<Vec<Machine>, ClusterError> {
         let mut machines = Vec::new();
         for (nics, gbits) in NICS {
-            for (tier, latency) in TIERS {
-                let cluster = Arc::new(cluster(nics, gbits, tier, latency)?);
+            for tier in TIERS {
+                let cluster = Arc::new(cluster(nics, gbits, tier)?);
                 machines.push(Machine { cluster, nodes: NODES, tier, held_out: false });
             }
         }
@@ -97,17 +97,14 @@ impl EqualTables {
 }
 
 /// A cluster of this tier's latency with the NICs of another.
-fn cluster(nics: &str, gbits: u32, tier: u8, latency: &str) -> Result<Cluster, ClusterError> {
-    let (mut cluster, nics, latency) = (Cluster::load(BASE)?, Cluster::load(nics)?, Cluster::load(latency)?);
-    let hop = latency.inter.and_then(|inter| inter.hop);
+fn cluster(nics: &str, gbits: u32, tier: u8) -> Result<Cluster, ClusterError> {
+    let (mut cluster, nics) = (Cluster::load(BASE)?.moved_to(tier)?, Cluster::load(nics)?);
     cluster.inter = cluster.inter.zip(nics.inter).map(|(own, nics)| Inter {
         nic_rate: nics.nic_rate,
         bandwidth: nics.bandwidth,
-        hop,
         ..own
     });
     cluster.graphs = nics.graphs;
-    cluster.tiers.iter_mut().for_each(|from| from.tier = tier);
     cluster.name = format!("equal{gbits}g_tier{tier}");
     cluster.description = format!("8 A100 over {gbits} Gb/s RDMA with the latency of tier {tier}");
     Ok(cluster)
