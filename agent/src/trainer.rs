@@ -458,14 +458,14 @@ mod tests {
         let rollout = Rollout {
             environments: 2,
             steps: 3,
-            terminated: vec![no, yes, no, no, no, no],
-            truncated: vec![no, yes, no, yes, no, yes],
-            // The last row of the second sequence ends an episode: its own end comes first, the next beginning after it.
+            terminated: vec![no, yes, yes, no, no, no],
+            truncated: vec![no, no, yes, yes, no, yes],
+            // A job that ended has nothing to come, whatever is seen after it. The last row of the second sequence ends an episode: its own end comes first, the next beginning after it.
             afters: [2, 3, 5, 5].map(after).to_vec(),
             ..Rollout::default()
         };
         let (ends, lasts) = still_to_come(&rollout, [1.0, 2.0, 3.0, 4.0].into_iter());
-        assert_eq!(ends, [None, Some(0.0), None, Some(2.0), None, Some(3.0)]);
+        assert_eq!(ends, [None, Some(0.0), Some(0.0), Some(2.0), None, Some(3.0)]);
         assert_eq!(lasts, [1.0, 4.0]);
     }
 }

@@ -138,7 +138,7 @@ impl<'a> Executor<'a> {
 
     /// µs until one tile has arrived everywhere where nothing is shared.
     fn chain(&self, wire_bytes: f64, backend: &Backend) -> f64 {
-        let latency = [false, true].map(|remote| backend.latency(self.machine, remote));
+        let latency = self.latencies(backend);
         let takes: Vec<f64> = (self.connections.all.iter().zip(self.alone(backend)))
             .map(|(connection, alone)| {
                 latency[usize::from(connection.remote)] + wire_bytes / (alone * BYTES_PER_US)
@@ -153,6 +153,11 @@ impl<'a> Executor<'a> {
             self.needed_by[send].iter().for_each(|&by| ready[by as usize] = arrives.max(ready[by as usize]));
         }
         free.into_iter().fold(0.0, f64::max)
+    }
+
+    /// µs before a transfer begins, inside a node and between nodes.
+    fn latencies(&self, backend: &Backend) -> [f64; 2] {
+        [false, true].map(|remote| backend.latency(self.machine, remote))
     }
 
     /// GB/s of each connection alone.

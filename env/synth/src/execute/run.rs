@@ -68,7 +68,7 @@ impl<'a> Run<'a> {
             of,
             wire_bytes,
             tiles,
-            latency: [false, true].map(|remote| backend.latency(of.machine, remote)),
+            latency: of.latencies(backend),
             alone: of.alone(backend).collect(),
             lines: vec![line; count],
             unmet: of.needs.repeat(tiles),
