@@ -6,7 +6,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::ids::{Pair, Protocol};
+use crate::ids::{Algorithm, Pair, Protocol};
 use crate::words::{UnknownWord, look_up, word_enum};
 
 word_enum! {
@@ -100,8 +100,9 @@ impl ChunkChoice {
         }
     }
 
-    /// The chunk that results from NCCL's `own` of a protocol, before NCCL's ceiling and grain apply.
-    pub fn apply(self, own: u64, protocol: Protocol) -> u64 {
+    /// The chunk that results from NCCL's `own` of a pair, before NCCL's ceiling and grain apply. That of NVLS never
+    /// grows: its buffers are cut for NCCL's own, and NCCL checks against larger ones.
+    pub fn apply(self, own: u64, pair: Pair) -> u64 {
         let chunk = match self {
             ChunkChoice::Own => own,
             ChunkChoice::Quarter => own / 4,
@@ -109,7 +110,9 @@ impl ChunkChoice {
             ChunkChoice::Double => own * 2,
             ChunkChoice::Quadruple => own * 4,
         };
-        chunk.max(own.min(least_chunk(protocol)))
+        let most =
+            if matches!(pair.algorithm, Algorithm::Nvls | Algorithm::NvlsTree) { own } else { u64::MAX };
+        chunk.max(own.min(least_chunk(pair.protocol))).min(most)
     }
 }
 
@@ -213,16 +216,17 @@ mod tests {
 
     #[test]
     fn a_chunk_in_ll128_is_not_cut_below_nccls_least() {
-        let half = |own| ChunkChoice::Half.apply(own, Protocol::LL128);
+        let [ll128, simple] = [Protocol::LL128, Protocol::Simple].map(|p| Pair::new(Algorithm::Tree, p));
+        let half = |own| ChunkChoice::Half.apply(own, ll128);
         assert_eq!([half(72_000), half(30_000), half(18_000), half(9_000)], [36_000, 18_000, 18_000, 9_000]);
-        assert_eq!(ChunkChoice::Half.apply(18_000, Protocol::Simple), 9_000);
+        assert_eq!(ChunkChoice::Half.apply(18_000, simple), 9_000);
     }
 
     #[test]
     fn own_is_the_default_and_asks_for_nothing() {
         assert_eq!(Knobs::default(), Knobs::OWN);
         assert_eq!(Knobs::OWN.channels.requested(), None);
-        assert_eq!(ChunkChoice::Own.apply(512, Protocol::LL128), 512);
+        assert_eq!(ChunkChoice::Own.apply(512, Pair::new(Algorithm::Ring, Protocol::LL128)), 512);
         assert_eq!(Knobs::OWN.to_string(), "own");
         let channels = ChannelChoice::of(4).unwrap();
         let knobs = Knobs { channels, chunk: ChunkChoice::Half, ..Knobs::OWN };

@@ -58,7 +58,7 @@ impl Communicator {
 fn chosen_chunk(collective: Collective, pair: Pair, own: u64, choice: ChunkChoice) -> u64 {
     // The ceiling bounds what a plugin adds, never what NCCL has chosen itself.
     let ceiling = chunk_ceiling(collective, pair).max(own);
-    align(choice.apply(own, pair.protocol).min(ceiling), pair.protocol).max(pair.protocol.grain())
+    align(choice.apply(own, pair).min(ceiling), pair.protocol).max(pair.protocol.grain())
 }
 
 #[cfg(test)]

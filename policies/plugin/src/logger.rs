@@ -37,12 +37,11 @@ impl Logger {
         Logger(raw)
     }
 
-    /// Says why the job cannot go on, on the error stream where NCCL has no log.
+    /// Says what nobody may miss: why a job cannot go on, or goes on at its own risk. On the error stream as well, since
+    /// NCCL shows its log only to who asks for it.
     pub fn fail(&self, text: &str) {
         self.warn(text);
-        if self.0.is_none() {
-            complain(&mut std::io::stderr(), text);
-        }
+        complain(&mut std::io::stderr(), text);
     }
 
     /// Says what a user must know.

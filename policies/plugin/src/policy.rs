@@ -3,7 +3,7 @@
 //! NCCL makes a tuner for every communicator, often hundreds, and unloads the library when the last has gone:
 //! so the policy goes with the last of them, and nothing is left behind.
 
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, PoisonError, TryLockError, Weak};
 
 use dynamiccl_policies::frozen::{Frozen, FrozenError, OpenError};
 use dynamiccl_policies::policy::Policy;
@@ -41,9 +41,14 @@ pub fn load(source: &Source) -> Result<Option<Arc<Policy>>, PolicyError> {
     Ok(Some(policy))
 }
 
-/// Forgets the policy that was read last if nobody uses it. NCCL may unload the library next.
+/// Forgets the policy that was read last if nobody uses it. NCCL may unload the library next. Who reads one right now is
+/// not waited for: a communicator that ends must not hang on another's disk.
 pub fn forget_unused() {
-    let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut last = match LAST.try_lock() {
+        Ok(last) => last,
+        Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+        Err(TryLockError::WouldBlock) => return,
+    };
     if last.as_ref().is_some_and(|(_, policy)| policy.strong_count() == 0) {
         *last = None;
     }

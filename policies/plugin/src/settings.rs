@@ -12,6 +12,9 @@ use dynamiccl_spec::words::{UnknownWord, look_up};
 pub const POLICY: &str = "DYNAMICCL_POLICY";
 /// The deployment file.
 pub const CONTEXT: &str = "DYNAMICCL_CONTEXT";
+/// The hashes that policy and deployment file must have: every rank gets them from its launcher, and one that has read
+/// another file stops.
+pub const EXPECT: &str = "DYNAMICCL_EXPECT";
 /// act, observe, off or driven.
 pub const MODE: &str = "DYNAMICCL_MODE";
 /// 1: only algorithms that add in the same order at every call.
@@ -68,6 +71,8 @@ pub struct Settings {
     pub source: Source,
     /// The deployment file.
     pub context: Option<PathBuf>,
+    /// The hashes that the policy, and after it the deployment file, must have.
+    pub expect: Vec<u64>,
     /// What is done with decisions.
     pub mode: Mode,
     /// Whether sums must come out the same at every call.
@@ -84,6 +89,12 @@ pub enum SettingsError {
     /// A mode that there is not.
     #[error("{MODE}: {0}")]
     Mode(UnknownWord),
+    /// No hashes.
+    #[error(
+        "{EXPECT}=\"{0}\": write the hash of the policy in 16 digits as inspect says it, and after a comma that of the \
+         deployment file"
+    )]
+    Expect(String),
     /// Neither yes nor no.
     #[error("{variable}=\"{value}\": write 1 or 0")]
     Flag {
@@ -112,6 +123,7 @@ impl Settings {
         Ok(Settings {
             source,
             context: get(CONTEXT).map(PathBuf::from),
+            expect: if mode == Mode::Off { Vec::new() } else { expected(get(EXPECT))? },
             mode,
             deterministic: flag(DETERMINISTIC)?.unwrap_or(false),
             overrides,
@@ -123,6 +135,13 @@ impl Settings {
 /// Whether what cannot be loaded fails the communicator. Whatever else the variable says, it does.
 pub fn strict(get: impl Fn(&str) -> Option<String>) -> bool {
     get(STRICT).is_none_or(|value| value.trim() != "0")
+}
+
+fn expected(said: Option<String>) -> Result<Vec<u64>, SettingsError> {
+    let Some(said) = said else { return Ok(Vec::new()) };
+    let hash = |word: &str| u64::from_str_radix(word.trim(), 16).ok().filter(|_| word.trim().len() == 16);
+    let hashes: Option<Vec<u64>> = said.split(',').map(hash).collect();
+    hashes.filter(|hashes| hashes.len() <= 2).ok_or(SettingsError::Expect(said))
 }
 
 fn flag(
@@ -163,7 +182,7 @@ mod tests {
     fn nothing_set_acts_by_the_shipped_policy() {
         let settings = read(&[(POLICY, "")]).unwrap();
         assert_eq!((settings.source, settings.mode), (Source::Shipped, Mode::Act));
-        assert_eq!((settings.context, settings.deterministic), (None, false));
+        assert_eq!((settings.context, settings.deterministic, settings.expect), (None, false, vec![]));
         assert_eq!((settings.overrides, settings.fixed), (Overrides::default(), vec![]));
     }
 
@@ -172,6 +191,7 @@ mod tests {
         let settings = read(&[
             (POLICY, "/p.safetensors"),
             (CONTEXT, "/c.toml"),
+            (EXPECT, "00000000000000ff, 0123456789abcdef"),
             (MODE, "Observe"),
             (DETERMINISTIC, "1"),
             ("NCCL_ALGO", "Ring"),
@@ -180,6 +200,7 @@ mod tests {
         .unwrap();
         assert_eq!(settings.source, Source::File("/p.safetensors".into()));
         assert_eq!((settings.context, settings.mode), (Some("/c.toml".into()), Mode::Observe));
+        assert_eq!(settings.expect, [0xff, 0x0123_4567_89ab_cdef]);
         assert!(settings.deterministic && settings.overrides.algorithms.is_some());
         assert_eq!(settings.fixed[0], "NCCL_ALGO=Ring");
         assert!(settings.fixed[1].starts_with("NCCL_NTHREADS=many: not a whole number"));
@@ -189,10 +210,19 @@ mod tests {
 
     #[test]
     fn what_means_nothing_is_refused_with_the_remedy() {
-        let message = |set| read(set).unwrap_err().to_string();
+        fn message(set: &[(&str, &str)]) -> String {
+            read(set).unwrap_err().to_string()
+        }
         assert!(message(&[(MODE, "obsrve")]).contains("did you mean \"observe\""));
         assert_eq!(message(&[(DETERMINISTIC, "yes")]), "DYNAMICCL_DETERMINISTIC=\"yes\": write 1 or 0");
-        assert_eq!(read(&[(MODE, "off"), (DETERMINISTIC, "yes")]).unwrap().mode, Mode::Off);
+        let hash = "00000000000000ff";
+        let many = [hash, hash, hash].join(",");
+        for hashes in ["ff", "00000000000000fg", "00000000000000ff,", &many] {
+            assert!(
+                message(&[(EXPECT, hashes)]).starts_with(&format!("DYNAMICCL_EXPECT=\"{hashes}\": write"))
+            );
+        }
+        assert_eq!(read(&[(MODE, "off"), (DETERMINISTIC, "yes"), (EXPECT, "no")]).unwrap().mode, Mode::Off);
     }
 
     #[test]

@@ -113,7 +113,7 @@ mod tests {
             (0..10).map(|count| settings.knobs(&own.with(1, count)).channels.requested()).collect();
         assert!(counts[..9].is_sorted() && counts[0] == Some(1) && counts[9].is_none(), "{counts:?}");
         let chunk = |index| settings.knobs(&own.with(2, index)).chunk;
-        let chunks: Vec<_> = (0..5).map(|index| chunk(index).apply(64, Protocol::Simple)).collect();
+        let chunks: Vec<_> = (0..5).map(|index| chunk(index).apply(64, RING)).collect();
         assert_eq!(chunks, [16, 32, 64, 128, 256]);
         let mut seen: Vec<Knobs> = (0..space.points()).map(|i| settings.knobs(&space.point(i))).collect();
         seen.dedup();

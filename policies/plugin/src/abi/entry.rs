@@ -12,6 +12,7 @@ use super::{INVALID_USAGE, NcclResult, SUCCESS};
 use crate::float_mode::in_default_mode;
 use crate::logger::{Logger, RawLogger};
 use crate::policy;
+use crate::settings::strict;
 use crate::tuner::answer::Answer;
 use crate::tuner::call::{Call, Layout, RawTable};
 use crate::tuner::communicator::Communicator;
@@ -82,11 +83,16 @@ pub unsafe fn init(given: &Init) -> NcclResult {
         }
         SUCCESS
     };
-    let otherwise = || {
-        logger.warn("internal error at init (a bug of ours): NCCL chooses by itself");
-        SUCCESS
-    };
-    guarded("init", work, otherwise)
+    guarded("init", work, || panicked(logger, "tuner"))
+}
+
+/// What a panic at the beginning comes to: a rank that cannot begin as its peers do must not begin.
+pub fn panicked(logger: Logger, part: &str) -> NcclResult {
+    let lenient = !strict(environment);
+    let end =
+        if lenient { "DYNAMICCL_STRICT=0: NCCL's own" } else { "this rank stops, or its peers would hang" };
+    logger.fail(&format!("{part}: internal error at init (a bug of ours): {end}"));
+    if lenient { SUCCESS } else { INVALID_USAGE }
 }
 
 /// Tunes a call.

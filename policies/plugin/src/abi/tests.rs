@@ -98,14 +98,14 @@ fn cleanup(version: u32, context: *mut c_void) -> NcclResult {
 }
 
 #[test]
-fn a_panic_at_init_leaves_nccl_alone() {
+fn a_panic_at_init_stops_a_rank_whose_peers_would_hang() {
     for version in VERSIONS {
         // Whatever is there, nobody may take it for a context of ours.
         let mut context = std::ptr::dangling_mut();
-        assert!(fault::with("init", || assert_eq!(init(version, &mut context), SUCCESS)));
+        assert!(fault::with("init", || assert_eq!(init(version, &mut context), INVALID_USAGE)));
         assert!(context.is_null());
         assert_eq!(warnings().len(), 1, "v{version}");
-        // NCCL goes on with the context that it has.
+        // Whoever goes on all the same has no context.
         assert_eq!(coll_info(version, context, 1 << 20), (SUCCESS, TABLE, [-5, -5, 0]));
         assert_eq!(cleanup(version, context), SUCCESS);
     }

@@ -10,6 +10,7 @@ use std::ptr;
 
 use super::answers::{self, BUFFER, THREADS};
 use super::opening::Handed;
+use crate::abi::entry::panicked;
 use crate::abi::guard::guarded;
 use crate::abi::{INVALID_USAGE, NAME, Name, NcclResult, SUCCESS, assert_table};
 use crate::logger::{Logger, RawLogger};
@@ -64,7 +65,7 @@ fn init(logger: Logger) -> NcclResult {
                 return INVALID_USAGE;
             }
             Err(error) => {
-                logger.warn(&format!("{error}. DYNAMICCL_STRICT=0: NCCL's own threads and buffers"));
+                logger.fail(&format!("{error}. DYNAMICCL_STRICT=0: NCCL's own threads and buffers"));
                 Handed::default()
             }
         };
@@ -80,8 +81,7 @@ fn init(logger: Logger) -> NcclResult {
     let otherwise = || {
         THREADS.set(None);
         BUFFER.set(None);
-        logger.warn("env plugin: internal error at init (a bug of ours): NCCL's own threads and buffers");
-        SUCCESS
+        panicked(logger, "env plugin")
     };
     guarded("env init", work, otherwise)
 }
@@ -118,13 +118,14 @@ mod tests {
     use crate::fault;
 
     #[test]
-    fn a_panic_at_every_entry_point_is_as_if_we_were_not_there() {
+    fn a_panic_stops_a_rank_that_begins_and_is_nothing_later() {
         // SAFETY: strings of C, or null.
         unsafe {
-            let reached = fault::with("env init", || assert_eq!((V1.init)(2, 28, 9, ptr::null()), SUCCESS));
-            assert!(reached);
             assert!(fault::with("env init", || {
-                assert_eq!((V2.init)(2, 30, 7, ptr::null(), None), SUCCESS);
+                assert_eq!((V1.init)(2, 28, 9, ptr::null()), INVALID_USAGE);
+            }));
+            assert!(fault::with("env init", || {
+                assert_eq!((V2.init)(2, 30, 7, ptr::null(), None), INVALID_USAGE);
             }));
             assert!(fault::with("env get", || assert!((V1.get)(c"NCCL_NTHREADS".as_ptr()).is_null())));
         }

@@ -24,12 +24,14 @@ pub static RECORDER: Recorder = Recorder::new();
 
 static LABELS: Labels = Labels::new();
 
-static LIFE: Mutex<Life> = Mutex::new(Life { pid: 0, live: 0, writer: None });
+static LIFE: Mutex<Life> = Mutex::new(Life { pid: 0, live: 0, writer: None, abandoned: false });
 
 struct Life {
     pid: u32,
     live: u32,
     writer: Option<Writer>,
+    /// Whether a writer was left to itself because its disk hangs: the ring has one reader, so there is no other.
+    abandoned: bool,
 }
 
 /// What became of a communicator.
@@ -45,7 +47,8 @@ pub struct Attached {
 pub fn attach(about: About, name: &str, voice: Voice) -> Attached {
     let Some(mut life) = lock() else {
         voice.warn("profiler: busy or forked in the middle; this communicator is not recorded");
-        return Attached { context: 0, records: None };
+        // What others of this process record goes on.
+        return Attached { context: 0, records: Some(!RECORDER.launches_only.load(Ordering::Relaxed)) };
     };
     life.adopt();
     if life.writer.is_none() {
@@ -70,7 +73,7 @@ pub fn detach(context: u64, voice: Voice) {
     if life.live == 0
         && let Some(writer) = life.writer.take()
     {
-        writer.stop(voice);
+        life.abandoned |= !writer.stop(voice);
         LABELS.clear();
     }
 }
@@ -97,14 +100,18 @@ impl Life {
                 RECORDER.forget();
             }
             self.live = 0;
+            self.abandoned = false;
             self.pid = pid;
         }
     }
 
     fn begin(&mut self, voice: Voice) {
+        if self.abandoned {
+            return;
+        }
         let warn = |said: String| voice.warn(&format!("profiler: {said}"));
         let Some(settings) = Settings::read(|name| std::env::var_os(name), warn) else { return };
         RECORDER.launches_only.store(!settings.times_kernels, Ordering::Relaxed);
-        self.writer = Writer::start(&RECORDER, &LABELS, &settings, voice);
+        self.writer = Writer::start(&RECORDER, &LABELS, settings, voice);
     }
 }

@@ -104,7 +104,8 @@ impl Metrics {
         }
         let text = self.text(labels);
         self.series.clear();
-        let scratch = self.path.with_extension("prom.tmp");
+        // Another job's process may have the same name on this node.
+        let scratch = self.path.with_extension(format!("prom.{}.tmp", std::process::id()));
         let placed = fs::write(&scratch, text).and_then(|()| fs::rename(&scratch, &self.path));
         if placed.is_err() {
             let _ = fs::remove_file(&scratch);

@@ -18,7 +18,9 @@ use super::thread::Thread;
 const EVERY: Duration = Duration::from_millis(50);
 /// Time between two looks at what is under way.
 const SWEEP_EVERY: Duration = Duration::from_secs(1);
-/// Time that a last communicator waits for a disk.
+/// Time that a first communicator waits for a disk.
+const OPENING: Duration = Duration::from_secs(1);
+/// Time that a last communicator waits for one.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// Bytes of lines that are written in one piece.
 const PIECE: usize = 64 << 10;
@@ -52,71 +54,91 @@ impl Stop {
 }
 
 impl Writer {
-    /// Starts it. What the user asked for and cannot be had is said; nothing where nothing can be had.
+    /// Starts it, and waits a moment until it has its files: a disk that hangs is its business alone. What the user asked
+    /// for and cannot be had is said; nothing where nothing can be had.
     pub fn start(
         recorder: &'static Recorder,
         labels: &'static Labels,
-        settings: &Settings,
+        settings: Settings,
         voice: Voice,
     ) -> Option<Self> {
-        let host = journal::host();
-        let open = |folder| Journal::open(folder, &host, settings.records_max);
-        let journal = opened(settings.records.as_deref().map(open), "records", voice);
-        let open = |folder| Metrics::open(folder, &host, &settings.process, &settings.job);
-        let metrics = opened(settings.metrics.as_deref().map(open), "metrics", voice);
-        if journal.is_none() && metrics.is_none() {
-            return None;
-        }
-        if let Some(journal) = &journal {
-            voice.info(&format!("profiler: records go to {}", journal.path().display()));
-        }
-        let stop = Arc::new(Stop::default());
-        let mut work = Work {
-            recorder,
-            labels,
-            stop: Arc::clone(&stop),
-            journal,
-            metrics,
-            metrics_every: settings.metrics_every,
-            lines: String::with_capacity(2 * PIECE),
-            line_count: 0,
-            dropped_unsaid: 0,
-            voice,
-            has_warned: false,
-        };
+        let (stop, opened) = (Arc::new(Stop::default()), Arc::new(Opened::default()));
+        let (stopped, told) = (Arc::clone(&stop), Arc::clone(&opened));
         let body = move || {
-            if catch_unwind(AssertUnwindSafe(|| work.run())).is_err() {
+            let work = || {
+                let work = Work::open(recorder, labels, stopped, &settings, voice);
+                told.tell(work.is_some());
+                if let Some(mut work) = work {
+                    work.run();
+                }
+            };
+            if catch_unwind(AssertUnwindSafe(work)).is_err() {
+                told.tell(false);
                 voice.warn("profiler: the writing thread failed; nothing more is recorded");
             }
         };
-        match Thread::spawn(body) {
-            Ok(thread) => Some(Writer { thread, stop }),
+        let thread = match Thread::spawn(body) {
+            Ok(thread) => thread,
             Err(error) => {
                 voice.warn(&format!("profiler: no thread to write with, nothing is recorded: {error}"));
+                return None;
+            }
+        };
+        let writer = Writer { thread, stop };
+        match opened.wait(OPENING) {
+            Some(true) => Some(writer),
+            Some(false) => {
+                writer.stop(voice);
                 None
+            }
+            None => {
+                voice.warn("profiler: the disk does not answer yet; records wait for it, and may be lost");
+                Some(writer)
             }
         }
     }
 
     /// Has everything written and ends the thread. A disk that hangs is not waited for: the thread then ends
-    /// by itself, and the system keeps the library for as long as it runs.
-    pub fn stop(self, voice: Voice) {
+    /// by itself, and the system keeps the library for as long as it runs. Whether it has ended.
+    pub fn stop(self, voice: Voice) -> bool {
         self.stop.ask();
         let asked = Instant::now();
         while !self.thread.is_done() {
             if asked.elapsed() > PATIENCE {
                 voice.warn("profiler: the disk does not answer; records are lost");
                 self.thread.detach();
-                return;
+                return false;
             }
             std::thread::sleep(Duration::from_micros(200));
         }
         self.thread.join();
+        true
     }
 
     /// Lets go of a thread that a fork has left in the parent.
     pub fn forget(self) {
         std::mem::forget(self);
+    }
+}
+
+/// Tells whether the thread has something to write to.
+#[derive(Debug, Default)]
+struct Opened {
+    answer: Mutex<Option<bool>>,
+    told: Condvar,
+}
+
+impl Opened {
+    fn tell(&self, answer: bool) {
+        self.answer.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(answer);
+        self.told.notify_one();
+    }
+
+    /// The answer, if it comes within this time.
+    fn wait(&self, time: Duration) -> Option<bool> {
+        let answer = self.answer.lock().unwrap_or_else(PoisonError::into_inner);
+        let waited = self.told.wait_timeout_while(answer, time, |answer| answer.is_none());
+        *waited.unwrap_or_else(PoisonError::into_inner).0
     }
 }
 
@@ -144,6 +166,40 @@ struct Work {
 }
 
 impl Work {
+    /// With its files; none where it has none.
+    fn open(
+        recorder: &'static Recorder,
+        labels: &'static Labels,
+        stop: Arc<Stop>,
+        settings: &Settings,
+        voice: Voice,
+    ) -> Option<Self> {
+        let host = journal::host();
+        let open = |folder| Journal::open(folder, &host, settings.records_max);
+        let journal = opened(settings.records.as_deref().map(open), "records", voice);
+        let open = |folder| Metrics::open(folder, &host, &settings.process, &settings.job);
+        let metrics = opened(settings.metrics.as_deref().map(open), "metrics", voice);
+        if journal.is_none() && metrics.is_none() {
+            return None;
+        }
+        if let Some(journal) = &journal {
+            voice.info(&format!("profiler: records go to {}", journal.path().display()));
+        }
+        Some(Work {
+            recorder,
+            labels,
+            stop,
+            journal,
+            metrics,
+            metrics_every: settings.metrics_every,
+            lines: String::with_capacity(2 * PIECE),
+            line_count: 0,
+            dropped_unsaid: 0,
+            voice,
+            has_warned: false,
+        })
+    }
+
     fn run(&mut self) {
         let (mut swept, mut measured) = (Instant::now(), Instant::now());
         loop {

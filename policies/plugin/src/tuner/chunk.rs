@@ -7,7 +7,7 @@
 
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-use dynamiccl_spec::{ChunkChoice, Collective, Pair, Protocol};
+use dynamiccl_spec::{ChunkChoice, Collective, Pair};
 
 use super::answer::Answer;
 
@@ -32,18 +32,18 @@ impl Chunks {
         let last = self.0.get(collective.id()).map_or(0, |last| last.load(Relaxed));
         let chunk = ChunkChoice::ALL.get((last & 0xff) as usize).copied().unwrap_or_default();
         let same = last >> 8 == 1 + pair.index() as u32;
-        if same { scaled(chunk, pair.protocol, own) } else { own }
+        if same { scaled(chunk, pair, own) } else { own }
     }
 }
 
 /// NCCL rounds down to whole grains and divides by the result: it must never be less than one.
-fn scaled(chunk: ChunkChoice, protocol: Protocol, own: usize) -> usize {
-    let grain = protocol.grain() as usize;
+fn scaled(chunk: ChunkChoice, pair: Pair, own: usize) -> usize {
+    let grain = pair.protocol.grain() as usize;
     let whole = chunk != ChunkChoice::Own && (grain..=i32::MAX as usize).contains(&own);
     if !whole {
         return own;
     }
-    let wanted = chunk.apply(own as u64, protocol) as usize;
+    let wanted = chunk.apply(own as u64, pair) as usize;
     (wanted / grain * grain).max(grain)
 }
 
@@ -51,7 +51,7 @@ fn scaled(chunk: ChunkChoice, protocol: Protocol, own: usize) -> usize {
 mod tests {
     use super::*;
     use crate::tuner::call::RawTable;
-    use dynamiccl_spec::{Algorithm, ChannelChoice, CostTable, Knobs};
+    use dynamiccl_spec::{Algorithm, ChannelChoice, CostTable, Knobs, Protocol};
 
     fn answer(pair: Pair, chunk: ChunkChoice) -> Answer {
         let mut known = CostTable::default();
@@ -79,20 +79,33 @@ mod tests {
     #[test]
     fn no_chunk_is_less_than_a_grain() {
         for &protocol in Protocol::ALL {
-            let grain = protocol.grain() as usize;
+            let (grain, pair) = (protocol.grain() as usize, Pair::new(Algorithm::Ring, protocol));
             for chunk in ChunkChoice::ALL {
                 for own in [grain, grain + 1, 2 * grain, 5 * grain, 4096, 1 << 20, 1 << 30] {
-                    let size = scaled(chunk, protocol, own);
+                    let size = scaled(chunk, pair, own);
                     assert!(size >= grain.min(own), "{protocol} {chunk:?} {own}: {size}");
                     assert!(chunk == ChunkChoice::Own || own < grain || size.is_multiple_of(grain));
                 }
                 // What NCCL cannot mean is left alone.
                 for own in [0, 1, grain - 1, usize::MAX, 1 << 40] {
-                    assert_eq!(scaled(chunk, protocol, own), own);
+                    assert_eq!(scaled(chunk, pair, own), own);
                 }
             }
         }
-        assert_eq!(scaled(ChunkChoice::Quarter, Protocol::Simple, 1 << 19), 1 << 17);
-        assert_eq!(scaled(ChunkChoice::Double, Protocol::LL, 32), 64);
+        let ring = |protocol| Pair::new(Algorithm::Ring, protocol);
+        assert_eq!(scaled(ChunkChoice::Quarter, ring(Protocol::Simple), 1 << 19), 1 << 17);
+        assert_eq!(scaled(ChunkChoice::Double, ring(Protocol::LL), 32), 64);
+    }
+
+    /// NVLS writes into buffers that are cut for NCCL's own chunk: a larger one would run into the next.
+    #[test]
+    fn no_chunk_of_nvls_is_more_than_nccls_own() {
+        for algorithm in [Algorithm::Nvls, Algorithm::NvlsTree] {
+            let pair = Pair::new(algorithm, Protocol::Simple);
+            for own in [64 << 10, 128 << 10] {
+                let sizes = ChunkChoice::ALL.map(|chunk| scaled(chunk, pair, own));
+                assert_eq!(sizes, [own, own / 4, own / 2, own, own]);
+            }
+        }
     }
 }

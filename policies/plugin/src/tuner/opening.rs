@@ -8,7 +8,7 @@ use super::decider::Decider;
 use crate::deployment::{Deployment, DeploymentError};
 use crate::logger::Logger;
 use crate::policy::{self, PolicyError};
-use crate::settings::{CONTEXT, Mode, Settings, SettingsError, Source, strict};
+use crate::settings::{CONTEXT, EXPECT, Mode, Settings, SettingsError, Source, strict};
 
 /// The first version of the interface that asks for chunk sizes.
 pub(super) const CHUNKS_SINCE: u32 = 6;
@@ -43,6 +43,16 @@ pub enum OpeningError {
     /// No deployment.
     #[error("{CONTEXT}: {0}")]
     Context(#[from] DeploymentError),
+    /// Other files than the launcher meant.
+    #[error("{EXPECT}: the {what} of this rank is {found}, not {wanted:016x}")]
+    Unexpected {
+        /// Which file.
+        what: &'static str,
+        /// Its hash.
+        found: String,
+        /// What it should be.
+        wanted: u64,
+    },
 }
 
 /// How a communicator begins.
@@ -70,7 +80,7 @@ impl Opening {
                 Opened::Refused
             }
             Err(error) => {
-                self.logger.warn(&format!(
+                self.logger.fail(&format!(
                     "{error}. DYNAMICCL_STRICT=0: NCCL chooses by itself on this rank, which hangs unless it \
                      does so on all"
                 ));
@@ -87,6 +97,8 @@ impl Opening {
         }
         let policy = policy::load(&settings.source)?;
         let deployment = settings.context.as_deref().map(Deployment::open).transpose()?.unwrap_or_default();
+        let read = [("policy", policy.as_ref().map(|policy| policy.hash())), ("context", deployment.hash())];
+        expect(&settings.expect, read)?;
         let name = match (&policy, &settings.source) {
             (Some(policy), Source::Shipped) => format!("shipped {:016x}", policy.hash()),
             (Some(policy), _) => format!("{} {:016x}", policy.name(), policy.hash()),
@@ -129,4 +141,15 @@ impl Opening {
         let version = env!("CARGO_PKG_VERSION");
         format!("{version}, tuner v{interface}, {ranks} ranks on {nodes} nodes{domains}{id}")
     }
+}
+
+/// Whether what was read is what the launcher meant, as far as it said.
+fn expect(wanted: &[u64], read: [(&'static str, Option<u64>); 2]) -> Result<(), OpeningError> {
+    for (&wanted, (what, found)) in wanted.iter().zip(read) {
+        if found != Some(wanted) {
+            let found = found.map_or("none".to_owned(), |hash| format!("{hash:016x}"));
+            return Err(OpeningError::Unexpected { what, found, wanted });
+        }
+    }
+    Ok(())
 }

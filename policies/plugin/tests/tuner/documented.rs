@@ -7,6 +7,7 @@ fn every_variable_mode_and_limit_is_documented() {
     for word in [
         "DYNAMICCL_POLICY",
         "DYNAMICCL_CONTEXT",
+        "DYNAMICCL_EXPECT",
         "DYNAMICCL_MODE",
         "DYNAMICCL_DETERMINISTIC",
         "DYNAMICCL_STRICT",

@@ -49,12 +49,17 @@ fn what_was_named_and_cannot_be_loaded_stops_its_rank() {
 
 #[test]
 fn a_variable_that_means_nothing_stops_its_rank() {
-    for (variable, value, why) in
-        [("DYNAMICCL_MODE", "obsrve", "did you mean"), ("DYNAMICCL_DETERMINISTIC", "yes", "write 1 or 0")]
-    {
+    for (variable, value, why) in [
+        ("DYNAMICCL_MODE", "obsrve", "did you mean"),
+        ("DYNAMICCL_DETERMINISTIC", "yes", "write 1 or 0"),
+        ("DYNAMICCL_EXPECT", "this one", "write the hash"),
+        ("DYNAMICCL_EXPECT", "0123456789abcdef", "not 0123456789abcdef"),
+    ] {
         let refused = run(&PLAIN, &["show", "5", "16", "2"], &[(variable, value)]);
         assert!(!refused.succeeded && refused.said.contains(why), "{}", refused.said);
-        assert_eq!(refused.said.lines().count(), 1, "{}", refused.said);
+        // One line on the error stream, and the same in NCCL's log.
+        assert_eq!(refused.said.matches(why).count(), 2, "{}", refused.said);
+        assert_eq!(refused.said.lines().count(), 2, "{}", refused.said);
         let lenient = run(&PLAIN, &["show", "5", "16", "2"], &[(variable, value), ("DYNAMICCL_STRICT", "0")]);
         assert!(lenient.succeeded && lenient.said.contains(why), "{}", lenient.said);
     }

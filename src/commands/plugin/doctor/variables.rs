@@ -8,9 +8,10 @@ use dynamiccl_spec::words::nearest;
 use super::facts::{Finding, Level};
 
 /// Every variable that the library reads.
-pub const OURS: [&str; 12] = [
+pub const OURS: [&str; 13] = [
     "DYNAMICCL_POLICY",
     "DYNAMICCL_CONTEXT",
+    "DYNAMICCL_EXPECT",
     "DYNAMICCL_MODE",
     "DYNAMICCL_DETERMINISTIC",
     "DYNAMICCL_STRICT",

@@ -2,7 +2,7 @@
 
 use std::ffi::{c_char, c_int, c_void};
 use std::ptr;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 
 use super::super::communicators::About;
 use super::super::event::Event;
@@ -60,15 +60,18 @@ impl Told {
 /// What NCCL wants filled at init.
 pub struct Opening<'a> {
     context: Option<&'a mut *mut c_void>,
-    mask: Option<&'a mut c_int>,
+    mask: Option<&'a AtomicI32>,
 }
 
 impl Opening<'_> {
     /// # Safety
     /// Both are null or lead to what NCCL lets us write.
     pub unsafe fn new(context: *mut *mut c_void, mask: *mut c_int) -> Self {
-        // SAFETY: the caller's promise.
-        unsafe { Opening { context: context.as_mut(), mask: mask.as_mut() } }
+        // SAFETY: the caller's promise; NCCL's threads read the mask as one number, as an atomic is.
+        unsafe {
+            let mask = (!mask.is_null()).then(|| AtomicI32::from_ptr(mask));
+            Opening { context: context.as_mut(), mask }
+        }
     }
 
     /// Begins a communicator and asks for these kinds of events. NCCL has one mask for the whole process, so
@@ -77,16 +80,15 @@ impl Opening<'_> {
         if let Some(context) = &mut self.context {
             **context = ptr::null_mut();
         }
-        if let Some(mask) = &mut self.mask {
-            **mask = 0;
-        }
         contained("profiler init", || {
             // Without a place for the context NCCL could never end what we begin.
             let Some(context) = self.context else { return };
             let attached = lifecycle::attach(told.about, &told.name, Voice::new(told.logger));
             *context = pointer(attached.context);
-            if let (Some(mask), Some(times_kernels)) = (self.mask, attached.records) {
-                *mask = (if times_kernels { kinds } else { kinds & !KERNEL }) as c_int;
+            let wanted = attached.records.map_or(0, |times| if times { kinds } else { kinds & !KERNEL });
+            if let Some(mask) = self.mask {
+                // Once, and whole: others may be recorded right now.
+                mask.store(wanted as c_int, Ordering::Relaxed);
             }
         })
     }
