@@ -114,6 +114,9 @@ fn results_are_written_into_the_policy() {
     assert_eq!(results.len(), 3 * 4);
     let refused = dir.run("export --policy tiny.safetensors --out d.safetensors --results tiny.safetensors");
     assert!(refused.code == 2 && !dir.path("d.safetensors").exists(), "{}", refused.stderr);
+    // With its results it is another policy, which nobody has judged.
+    let refused = dir.run("export --policy c.safetensors --out d.safetensors --results judged.json");
+    assert!(refused.code == 2 && refused.stderr.contains("judge this policy"), "{}", refused.stderr);
 }
 
 #[test]

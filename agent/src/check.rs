@@ -96,6 +96,7 @@ impl OptimiserConfig {
         hold("optimiser.epochs", self.epochs, |&epochs| epochs > 0, "give 1 or more")?;
         hold("optimiser.minibatches", self.minibatches, fits, within)?;
         hold("optimiser.shards", self.shards, |&shards| shards > 0, "give 1 or more")?;
+        hold("optimiser.memory", self.memory, share, SHARE)?;
         hold("optimiser.longest", self.longest, above, ABOVE)?;
         hold("optimiser.divergence", self.divergence, weight, WEIGHT)
     }

@@ -47,6 +47,14 @@ impl PolicyFile {
         file.map_or_else(PolicyFile::shipped, PolicyFile::open)
     }
 
+    /// What tells a policy from every other; none for a table.
+    pub fn hash(&self) -> Option<u64> {
+        match self {
+            PolicyFile::Frozen(policy) => Some(policy.hash()),
+            PolicyFile::Table(_) => None,
+        }
+    }
+
     /// A tuner that goes by it and takes in what it was told every `refresh` calls; never, where none.
     pub fn tuner(&self, refresh: Option<NonZeroUsize>) -> Box<dyn Tuner> {
         match self {

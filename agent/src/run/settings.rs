@@ -164,15 +164,22 @@ fn table(settings: &Settings) -> Table {
     Table::try_from(settings).expect("settings are tables of plain values")
 }
 
-/// Every value of a table that is no table itself, with the way there. Stages go by their names.
+/// Every value of a table that is no table itself, with the way there. Stages and clusters go by their names; where one
+/// comes again, by its number among those of its name as well.
 fn flatten(prefix: &str, value: &Value, found: &mut Vec<(String, String)>) {
     let name = |part: &str| if prefix.is_empty() { part.to_owned() } else { format!("{prefix}.{part}") };
     match value {
         Value::Table(table) => table.iter().for_each(|(key, value)| flatten(&name(key), value, found)),
         Value::Array(items) if items.iter().any(Value::is_table) => {
+            let called = |item: &Value| item.get("name").and_then(Value::as_str).map(str::to_owned);
             for (at, item) in items.iter().enumerate() {
-                let called = item.get("name").and_then(Value::as_str).map(str::to_owned);
-                flatten(&name(&called.unwrap_or_else(|| at.to_string())), item, found);
+                let same = items[..at].iter().filter(|before| called(before) == called(item)).count();
+                let part = match called(item) {
+                    Some(known) if same == 0 => known,
+                    Some(known) => format!("{known}#{}", same + 1),
+                    None => at.to_string(),
+                };
+                flatten(&name(&part), item, found);
             }
         }
         _ => found.push((prefix.to_owned(), text(value))),
@@ -245,6 +252,19 @@ mod tests {
                 "steps nothing → 100",
             ]
         );
+    }
+
+    #[test]
+    fn a_cluster_that_is_named_twice_has_changes_of_its_own() {
+        let old = Settings { stages: stages("stage2"), ..settings() };
+        let clusters = old.stages[0].stage["clusters"].as_array().unwrap();
+        let name = |at: usize| clusters[at]["name"].as_str().unwrap();
+        let again = (1..clusters.len()).find(|&at| (0..at).any(|before| name(before) == name(at))).unwrap();
+        let mut new = old.clone();
+        new.stages[0].stage["clusters"][again]["weight"] = Value::Float(9.0);
+        let changes = old.changes(&new);
+        let fields: Vec<&str> = changes.iter().map(|change| change.field.as_str()).collect();
+        assert_eq!(fields, [format!("stages.stage2.stage.clusters.{}#2.weight", name(again))]);
     }
 
     #[test]

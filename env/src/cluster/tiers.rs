@@ -10,6 +10,9 @@ use super::{Cluster, ClusterError, IntraLink, TierFrom};
 /// Number of tiers, 0 to 4.
 pub use dynamiccl_spec::context::TIERS;
 
+/// What stands between the name of a cluster and the tier that it was moved to.
+const MOVED: &str = "_at_tier";
+
 impl Cluster {
     /// The tier of a communicator of this many full nodes: that of its most distant ranks.
     pub fn tier(&self, nodes: u32) -> u8 {
@@ -40,8 +43,14 @@ impl Cluster {
         }
         self.tiers.retain(|from| from.nodes <= 1);
         self.tiers.push(TierFrom { nodes: 2, tier, hop_latency: 0.0, bandwidth_share: 1.0 });
-        self.name = format!("{}_at_tier{tier}", self.name);
+        self.name = format!("{}{MOVED}{tier}", self.name);
         Ok(self)
+    }
+
+    /// What the cluster was called before it was moved, and to which tier it was.
+    pub fn moved_from(&self) -> (&str, Option<u8>) {
+        let moved = self.name.rsplit_once(MOVED).and_then(|(name, tier)| Some((name, tier.parse().ok()?)));
+        moved.map_or((&self.name, None), |(name, tier)| (name, Some(tier)))
     }
 
     fn tier_steps(&self) -> impl DoubleEndedIterator<Item = Step> + Clone + '_ {

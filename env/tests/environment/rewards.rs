@@ -1,5 +1,7 @@
 //! Every term of the reward at work, and what the shipped weights trade.
 
+use std::sync::Arc;
+
 use dynamiccl_env::curriculum::{Curriculum, Stage};
 use dynamiccl_env::gym::Action;
 use dynamiccl_env::model::{ConstantsFile, compute_stretch};
@@ -7,7 +9,7 @@ use dynamiccl_env::reward::{Outcome, Terms, demand};
 use dynamiccl_env::workload::{Layout, Planned};
 use dynamiccl_spec::{Collective, Role, SyncMode};
 
-use crate::scene::{MIB, Scene, Seen, allreduce, repeated, training};
+use crate::scene::{MIB, Scene, Seen, allreduce, repeated, repeated_on, training};
 
 fn terms(seen: &[Seen], at: usize) -> Terms {
     seen[at].report.terms
@@ -126,7 +128,8 @@ fn agreement(stage: &Stage) -> (usize, usize) {
             for beside in [0.0, 1e9] {
                 let mut call = Planned::alone(collective, bytes, Role::Unknown);
                 call.beside = beside;
-                let mut env = Scene { stage: stage.clone(), ..repeated(&cluster.name, nodes, call) }.env();
+                let mut env =
+                    Scene { stage: stage.clone(), ..repeated_on(Arc::clone(cluster), nodes, call) }.env();
                 let mut observation =
                     dynamiccl_env::gym::Observation::new(dynamiccl_env::gym::Env::spaces(&env));
                 dynamiccl_env::gym::Env::reset(&mut env, Some(7), &mut observation).unwrap();

@@ -51,7 +51,11 @@ pub fn calm() -> Stage {
 
 /// The same call over and over on whole nodes of a cluster.
 pub fn repeated(cluster: &str, nodes: u32, call: Planned) -> Scene {
-    let cluster = Arc::new(Cluster::load(cluster).unwrap());
+    repeated_on(Arc::new(Cluster::load(cluster).unwrap()), nodes, call)
+}
+
+/// The same on a cluster that is there already.
+pub fn repeated_on(cluster: Arc<Cluster>, nodes: u32, call: Planned) -> Scene {
     let ranks_per_node = cluster.gpus_per_node;
     let placements = vec![Placement { nodes, ranks_per_node, siblings: 1 }];
     let traced = Traced { placements, calls: vec![(0, call); 4000] };

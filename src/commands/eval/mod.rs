@@ -45,13 +45,13 @@ pub fn run(args: &EvalArgs, session: &Session) -> Result<Ending> {
     files.write(&report, session.seed)?;
     let verdict = args.fail_below.and_then(|least| Verdict::new(&report, least));
     let failed = verdict.as_ref().is_some_and(|verdict| !verdict.passed);
-    session.report("eval", &document(report, verdict))?;
+    session.report("eval", &document(args, report, verdict)?)?;
     Ok(if failed { Ending::No } else { Ending::Done })
 }
 
 /// The document of `eval` with these words and this seed; other commands end in it.
 pub fn judge(args: &EvalArgs, seed: u64, session: &Session) -> Result<Document> {
-    Ok(document(Plan::new(args)?.judge(session, seed)?, None))
+    document(args, Plan::new(args)?.judge(session, seed)?, None)
 }
 
 /// Whether these words can be carried out, as far as that is known before.
@@ -59,10 +59,12 @@ pub fn check(args: &EvalArgs) -> Result<()> {
     Plan::new(args).map(drop)
 }
 
-fn document(report: Report, verdict: Option<Verdict>) -> Document {
+fn document(args: &EvalArgs, report: Report, verdict: Option<Verdict>) -> Result<Document> {
     let judged = report.tuners.first().filter(|first| first.kind == Kind::Tuner);
     let same_call = judged.and_then(|_| SameCalls::new(&report, 0));
-    Document { report, same_call, verdict }
+    let policy = roster::first_hash(args)?.map(|hash| format!("{hash:016x}"));
+    let (constants, hidden) = (args.constants.constants.clone(), args.hide.clone());
+    Ok(Document { report, policy, constants, hidden, same_call, verdict })
 }
 
 /// Who is judged, and on what.

@@ -10,6 +10,12 @@ pub struct Document {
     /// What was found.
     #[serde(flatten)]
     pub report: Report,
+    /// The hash of the policy that comes first; none where no policy does.
+    pub policy: Option<String>,
+    /// Constants of the model.
+    pub constants: String,
+    /// Features that tuners were not shown.
+    pub hidden: Vec<String>,
     /// What the first tuner makes of the same call at each tier; none where it was not judged on the machines
     /// that this takes.
     pub same_call: Option<SameCalls>,

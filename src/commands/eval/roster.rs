@@ -60,6 +60,16 @@ pub fn policy_alone(args: &EvalArgs) -> Result<(String, PolicyFile)> {
     }
 }
 
+/// What tells the policy that comes first from every other; none where none does, or a table.
+pub fn first_hash(args: &EvalArgs) -> Result<Option<u64>> {
+    let policy = match first(args) {
+        Some(Word::File(file)) => PolicyFile::open(file)?,
+        Some(Word::Name(_)) => PolicyFile::shipped()?,
+        None => return Ok(None),
+    };
+    Ok(policy.hash())
+}
+
 /// The policy: the one that comes with the program unless another is named, or none.
 fn first(args: &EvalArgs) -> Option<Word<'_>> {
     match args.policy.as_deref() {

@@ -9,8 +9,9 @@ use serde_json::Value;
 
 use crate::commands::machine::name;
 
-/// Figures that are taken over, each by tier, of held-out clusters and of all tiers together.
-const FIGURES: [&str; 4] = ["speedup", "regret", "regret_hold", "worst_cell"];
+/// Figures that are taken over, each by tier, of held-out clusters and of all tiers together; in the order of `train`, so
+/// that the same results make the same file.
+const FIGURES: [&str; 4] = ["regret", "regret_hold", "speedup", "worst_cell"];
 
 /// The policy with the figures of the first tuner of a document.
 pub fn stamp(source: &Frozen, file: &Path) -> Result<Frozen> {
@@ -21,6 +22,19 @@ pub fn stamp(source: &Frozen, file: &Path) -> Result<Frozen> {
         document["command"] == "eval" && document["simulated"] == true,
         "{}: not a document of eval --json",
         name(file)
+    );
+    let (judged, mine) =
+        (document["policy"].as_str().unwrap_or("no policy"), format!("{:016x}", source.hash()));
+    ensure!(
+        judged == mine,
+        "{}: about {judged}, not about {mine}; judge this policy with eval --policy",
+        name(file)
+    );
+    ensure!(
+        document["hidden"].as_array().is_none_or(Vec::is_empty),
+        "{}: features were hidden ({}); judge without --hide",
+        name(file),
+        document["hidden"]
     );
     let mut frozen = source.clone();
     frozen.about.results = results(&document["tuners"][0]).with_context(|| name(file))?;
@@ -55,7 +69,7 @@ mod tests {
         let text = format!(r#"{{"tiers":[{{"tier":3,{figures}}}],"held_out":null,"overall":{{{figures}}}}}"#);
         let results = results(&serde_json::from_str(&text).unwrap()).unwrap();
         assert_eq!(results.len(), 8);
-        assert_eq!((results[1].0.as_str(), results[1].1), ("regret.tier3", 0.05));
+        assert_eq!((results[0].0.as_str(), results[0].1), ("regret.tier3", 0.05));
         assert_eq!(results[7].0, "worst_cell.all");
         assert!(super::results(&serde_json::json!({"tiers": [{"tier": 1}]})).is_err());
     }

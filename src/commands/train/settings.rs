@@ -18,8 +18,11 @@ const PARTS: [&str; 6] = ["lstm", "anchor", "experts", "feedback", "curriculum",
 
 /// The configuration that the words ask for.
 pub fn config(args: &TrainArgs, usual: Config) -> Result<Config> {
-    let usual = args.config.as_deref().map_or(Ok(usual), read)?;
-    let mut config = with(usual, &args.set)?;
+    let config = match args.config.as_deref() {
+        Some(file) => read(file, &usual).with_context(|| format!("--config {}", file.display()))?,
+        None => usual,
+    };
+    let mut config = with(config, &args.set)?;
     for part in &args.without {
         without(&mut config, part).with_context(|| format!("--without {part}"))?;
     }
@@ -33,9 +36,23 @@ pub fn with(config: Config, settings: &[String]) -> Result<Config> {
         .try_fold(config, |config, word| set(&config, word).with_context(|| format!("--set {word}")))
 }
 
-fn read(file: &Path) -> Result<Config> {
-    let text = fs::read_to_string(file).with_context(|| format!("--config {}", file.display()))?;
-    toml::from_str(&text).with_context(|| format!("--config {}", file.display()))
+/// The settings that a file names, and the usual ones beside.
+fn read(file: &Path, usual: &Config) -> Result<Config> {
+    let text = fs::read_to_string(file)?;
+    // By itself first: only then is it said in which line something is wrong.
+    toml::from_str::<Config>(&text)?;
+    let mut table = Table::try_from(usual).context("the settings are a table")?;
+    merge(&mut table, toml::from_str(&text)?);
+    table.try_into().context("the values do not fit")
+}
+
+fn merge(into: &mut Table, from: Table) {
+    for (key, value) in from {
+        match (into.get_mut(&key), value) {
+            (Some(Value::Table(into)), Value::Table(from)) => merge(into, from),
+            (_, value) => drop(into.insert(key, value)),
+        }
+    }
 }
 
 fn set(config: &Config, word: &str) -> Result<Config> {
@@ -114,6 +131,22 @@ mod tests {
             set(&config, "without.features=[\"log2_bytes\"]").unwrap().without.features,
             ["log2_bytes"]
         );
+    }
+
+    #[test]
+    fn a_file_changes_what_it_names_and_nothing_else() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("mine.toml");
+        let usual =
+            with(Config::default(), &["network.table=false".to_owned(), "loss.value=2".to_owned()]).unwrap();
+        fs::write(&file, "").unwrap();
+        assert_eq!(read(&file, &usual).unwrap(), usual);
+        fs::write(&file, "[loss]\npolicy = 3.0\n").unwrap();
+        let config = read(&file, &usual).unwrap();
+        assert_eq!((config.loss.policy, config.loss.value, config.network.table), (3.0, 2.0, false));
+        fs::write(&file, "[loss]\n\npolicies = 3.0\n").unwrap();
+        let error = format!("{:#}", read(&file, &usual).unwrap_err());
+        assert!(error.contains("line 3") && error.contains("policies"), "{error}");
     }
 
     #[test]

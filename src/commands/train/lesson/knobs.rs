@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
 use clap::Parser;
+use dynamiccl_agent::run::settings::usual_constants;
 use dynamiccl_agent::run::{POLICY, policy};
 use dynamiccl_agent::subject::{Knobs, Subject};
 use dynamiccl_env::curriculum::{Curriculum, Stage};
@@ -44,7 +45,8 @@ impl Lesson for Knobs {
     }
 
     fn check(&self, args: &TrainArgs) -> Result<()> {
-        eval::check(&words("none".into(), &self.stages(), args)?).context("judging the policy at the end")
+        let words = words("none".into(), &usual_constants(), &self.stages(), args)?;
+        eval::check(&words).context("judging the policy at the end")
     }
 
     fn columns(&self) -> Vec<Column> {
@@ -58,9 +60,10 @@ impl Lesson for Knobs {
         tiers.into_iter().map(tier).chain([hold]).collect()
     }
 
-    /// On the tiers of the curriculum, with what `eval` does where nobody says.
+    /// On the tiers of the curriculum and with the constants of the run; for the rest as `eval` does where nobody says.
     fn conclude(job: &Job<Self>, args: &TrainArgs, session: &Session) -> Result<Ended<Judged>> {
-        let words = words(job.run.path(POLICY).into(), job.training.stages(), args)?;
+        let constants = &job.run.settings().constants;
+        let words = words(job.run.path(POLICY).into(), constants, job.training.stages(), args)?;
         let document = eval::judge(&words, USUAL_SEED, session).context("judging the policy")?;
         let results = policy::results(&document.report);
         let tiers = document.report.tuners.first().map_or_else(Vec::new, |policy| policy.tiers.clone());
@@ -68,7 +71,7 @@ impl Lesson for Knobs {
     }
 }
 
-fn words(policy: OsString, stages: &[Arc<Stage>], args: &TrainArgs) -> Result<EvalArgs> {
+fn words(policy: OsString, constants: &str, stages: &[Arc<Stage>], args: &TrainArgs) -> Result<EvalArgs> {
     let mut tiers: Vec<u8> = stages.iter().flat_map(|stage| stage.file.tiers.iter().copied()).collect();
     tiers.sort_unstable();
     tiers.dedup();
@@ -80,6 +83,7 @@ fn words(policy: OsString, stages: &[Arc<Stage>], args: &TrainArgs) -> Result<Ev
     say("--worlds", args.eval_worlds.to_string());
     say("--seeds", args.eval_seeds.to_string());
     say("--clusters", clusters(stages, args).join(","));
+    say("--constants", constants.to_owned());
     let Command::Eval(words) = Args::try_parse_from(words)?.command else { bail!("eval is a command") };
     Ok(words)
 }

@@ -5,6 +5,7 @@ mod report;
 use std::io::Write;
 
 use anyhow::{Context, Result, bail, ensure};
+use dynamiccl_agent::run::settings::usual_constants;
 use dynamiccl_policies::random::Random;
 use dynamiccl_policies::search::mraco::{Mraco, Schedule};
 use dynamiccl_policies::search::{Dimension, Found, Point, Search, Sequence, Space};
@@ -14,6 +15,7 @@ use dynamiccl_synth::Machine;
 use dynamiccl_synth::joint::table::Table;
 use dynamiccl_synth::joint::{DIMENSIONS, ORDERED, SIZES, START, Setting, Task};
 
+use super::task::budget;
 use super::{Advance, CALLS, cells};
 use crate::args::{Method, TuneArgs};
 use crate::atomic::OutFile;
@@ -58,6 +60,10 @@ impl<'a> Plan<'a> {
         }
         ensure!(!args.resume && args.surface.is_none(), "--joint has neither --resume nor --surface");
         ensure!(args.world.is_none() && args.space.is_none(), "--joint has neither --world nor --space");
+        ensure!(
+            args.constants.constants == usual_constants(),
+            "--joint has no --constants: schedules are timed by the synthesizer's own model; leave it out"
+        );
         let json = |path: &std::path::PathBuf| path.extension().is_some_and(|extension| extension == "json");
         if let Some(path) = args.out.as_ref().filter(|path| !json(path)) {
             bail!("--out {}: the lookup table of --joint is a .json file", path.display());
@@ -81,7 +87,7 @@ impl<'a> Plan<'a> {
     fn tune(&self, task: &Task<'_>, seed: u64, advance: &Advance<'_>) -> Result<Tuned> {
         let mut search = search(self.args.method, seed);
         let mut noise = Random::of(seed, 1);
-        let budget = self.args.budget.map_or(f64::INFINITY, f64::from);
+        let budget = budget(self.args.method, self.args.budget).map_or(f64::INFINITY, f64::from);
         while let Some(trial) = search.ask().filter(|trial| search.spent() + trial.resource <= budget) {
             let spread = self.args.noise / (CALLS * trial.resource).sqrt();
             search.tell(task.micros(&setting(&trial.point)) * exp(spread * noise.normal()));
