@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use dynamiccl_env::cluster::ClusterError;
 use dynamiccl_env::curriculum::{Curriculum, Kind, Promotion, Stage};
 use dynamiccl_env::evaluate::{self, Entrant, Evaluation, Machine, NODES, Report};
 use dynamiccl_env::headroom;
@@ -81,10 +82,9 @@ impl Subject for Knobs {
         }
     }
 
-    /// On the machines of the tiers of the stage, as far as they are not held out.
+    /// On the machines of the stage, as their files say them to be.
     fn judge(&self, stage: &Arc<Stage>, weights: &Weights, look: &Look<'_>) -> Result<Report, TrainError> {
-        let machines = Machine::list(&[], &NODES, &stage.file.tiers)?;
-        let machines: Vec<Machine> = machines.into_iter().filter(|machine| !machine.held_out).collect();
+        let machines = machines(stage)?;
         let evaluation = Evaluation {
             seed: look.seed,
             seeds: 1,
@@ -104,6 +104,19 @@ impl Subject for Knobs {
     fn maps(stage: &Arc<Stage>) -> Option<Maps> {
         Some(Maps::new(stage))
     }
+}
+
+/// The machines of a stage, of its tiers: none of them is held out there, whoever made its file. Where all are moved to
+/// other tiers than their files say, those of its tiers that some curriculum contains.
+fn machines(stage: &Stage) -> Result<Vec<Machine>, ClusterError> {
+    let names: Vec<String> = stage.file.clusters.iter().map(|machines| machines.name.clone()).collect();
+    let mut machines = Machine::list(&names, &NODES, &stage.file.tiers)?;
+    if machines.is_empty() {
+        machines = Machine::list(&[], &NODES, &stage.file.tiers)?;
+        machines.retain(|machine| !machine.held_out);
+    }
+    machines.iter_mut().for_each(|machine| machine.held_out = false);
+    Ok(machines)
 }
 
 /// The policy is the only tuner of the report, or the first.
@@ -135,4 +148,42 @@ fn by_tier(report: &Report, figure: fn(&evaluate::Figures) -> f64) -> ByPlace {
     let Some(tuner) = report.tuners.first() else { return ByPlace::new() };
     let tiers = tuner.tiers.iter().map(|tier| (format!("tier{}", tier.tier), figure(&tier.figures)));
     tiers.chain(tuner.overall.iter().map(|figures| ("all".to_owned(), figure(figures)))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn judged_on(curriculum: &str) -> Vec<Vec<(String, u32)>> {
+        let name = |machine: Machine| (machine.cluster.name.clone(), machine.nodes);
+        let names = |stage: &Arc<Stage>| {
+            let mut names: Vec<_> = machines(stage).unwrap().into_iter().map(name).collect();
+            names.sort();
+            names
+        };
+        Curriculum::load(curriculum).unwrap().stages.iter().map(names).collect()
+    }
+
+    /// Each stage of `full` contains every machine of its tiers that is not held out.
+    #[test]
+    fn the_stages_of_full_are_judged_on_every_machine_of_their_tiers() {
+        for (judged, most) in judged_on("full").iter().zip([1, 2, 4]) {
+            let tiers: Vec<u8> = (1..=most).collect();
+            let all = Machine::list(&[], &NODES, &tiers).unwrap();
+            let all = all.into_iter().filter(|machine| !machine.held_out);
+            let mut all: Vec<_> = all.map(|machine| (machine.cluster.name.clone(), machine.nodes)).collect();
+            all.sort();
+            assert_eq!(*judged, all, "tiers up to {most}");
+        }
+    }
+
+    #[test]
+    fn a_stage_of_two_machines_is_judged_on_these_alone() {
+        let judged = judged_on("smoke").concat();
+        assert!(
+            judged.iter().all(|(name, _)| ["dgx_h100", "ib100g_1gpu"].contains(&name.as_str())),
+            "{judged:?}"
+        );
+        assert_eq!(judged.len(), 4, "{judged:?}");
+    }
 }

@@ -3,6 +3,8 @@
 //! A memory is held between refreshes: a decision reads it and never changes it, so that ranks which
 //! hold the same memory decide the same.
 
+use dynamiccl_spec::features::HISTORY_WIDTH;
+
 use super::activation::{sigmoid, tanh};
 use super::forward::Scratch;
 use super::net::Network;
@@ -67,8 +69,11 @@ impl Network {
     /// One step of the LSTM. Decisions see it once [`Network::hold`] has followed.
     pub fn step(&self, call: &[f32], memory: &mut Memory, scratch: &mut Scratch) {
         let gates = &mut scratch.gates;
+        let (embedding, history) = call.split_at(self.shape.embedding);
+        let history: &[f32; HISTORY_WIDTH] = history.try_into().expect("a row of the history");
         self.lstm.begin(gates);
-        self.lstm.add(0, call, gates);
+        self.lstm.add(0, embedding, gates);
+        self.lstm.add_sparse(embedding.len(), history, gates);
         self.lstm.add(call.len(), &memory.hidden, gates);
         let cells = memory.cell.len();
         let [input, forget, candidate, output] = [0, 1, 2, 3].map(|gate| &gates[gate * cells..][..cells]);
