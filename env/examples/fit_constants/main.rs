@@ -103,10 +103,13 @@ fn main() {
     }
     residuals::measure(&data.tables, &data.sweeps, &mut file);
     if blind {
-        for local in ["hop.tcp_loopback.", "hop.tcp_veth."] {
-            copy(&mut file, "hop.tcp.", local);
+        for (from, to) in [
+            ("hop.tcp", "hop.tcp_loopback"),
+            ("hop.tcp", "hop.tcp_veth"),
+            ("residual.rdma", "residual.socket"),
+        ] {
+            file = copy(&file, from, to);
         }
-        copy(&mut file, "residual.rdma.", "residual.socket.");
     }
     report(&data, &file.nominal());
     let fitted_on = if blind { "public tables only" } else { "public tables and live sweeps" };
@@ -237,19 +240,20 @@ fn without_sweeps(mut file: ConstantsFile) -> ConstantsFile {
     file
 }
 
-/// Gives every constant under `to` the value of its namesake under `from`.
-fn copy(file: &mut ConstantsFile, from: &str, to: &str) {
-    let mut known = BTreeMap::new();
-    file.visit(&mut |name, value| {
-        if let Some(rest) = name.strip_prefix(from) {
-            known.insert(rest.to_owned(), *value);
+/// Gives every constant of the section `to` the value and the range of its namesake in `from`.
+fn copy(file: &ConstantsFile, from: &str, to: &str) -> ConstantsFile {
+    let mut all = toml::Table::try_from(file).expect("constants are tables");
+    let known = section(&mut all, from).clone();
+    for (name, constant) in section(&mut all, to) {
+        if let (Some(constant), Some(namesake)) = (constant.as_table_mut(), known.get(name)) {
+            ["value", "range"].iter().for_each(|&key| constant[key] = namesake[key].clone());
         }
-    });
-    file.visit(&mut |name, value| {
-        if let Some(namesake) = name.strip_prefix(to).and_then(|rest| known.get(rest)) {
-            *value = *namesake;
-        }
-    });
+    }
+    all.try_into().expect("still the same constants")
+}
+
+fn section<'a>(all: &'a mut toml::Table, path: &str) -> &'a mut toml::Table {
+    path.split('.').fold(all, |table, name| table[name].as_table_mut().expect("a section"))
 }
 
 /// Four significant digits are more than any of this is worth.
