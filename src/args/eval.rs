@@ -34,7 +34,7 @@ pub struct EvalArgs {
     #[arg(value_parser = clap::value_parser!(u8).range(0..=4))]
     pub tiers: Vec<u8>,
     /// Clusters by name or file, separated by commas [default: all that come with the program, but for the
-    /// testbeds a40_8_nvlink, a40_8_pcie and wan100g_1gpu]
+    /// testbeds a40_8_nvlink, a40_8_pcie, photonic_a100 and wan100g_1gpu]
     #[arg(long, value_name = "NAMES|FILES", value_delimiter = ',')]
     pub clusters: Vec<String>,
     /// Node counts, separated by commas; those for which a cluster has no graphs are left out [default: 1,2,8]

@@ -59,7 +59,8 @@ pub use wan::WanArgs;
 ///
 /// NCCL picks algorithm, protocol and channels of each collective call from a fixed cost model.
 /// DynamICCL knows that model exactly, simulates what a call really costs on a cluster, and shows
-/// where the two part. No command here needs a GPU.
+/// where the two part. Only `live` and `check-env live` need a GPU, and `live train --sweep` not even
+/// that.
 #[derive(Debug, Parser)]
 #[command(
     name = "dynamiccl",

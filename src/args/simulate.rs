@@ -42,7 +42,7 @@ pub struct SimulateArgs {
     #[arg(long, value_name = "B", required_unless_present = "curriculum")]
     pub bytes: Option<Bytes>,
     /// What there is to win over NCCL's own choices on the machines of a curriculum, tier by tier:
-    /// smoke, stage1, stage2, stage3, full, or a file ending in .toml
+    /// smoke, stage1, stage2, stage3, full, short, paths, or a file ending in .toml
     #[arg(long, value_name = "NAME|FILE")]
     #[arg(conflicts_with_all = ["cluster", "topo", "graph", "nodes", "collective", "bytes", "ranks_per_node", "world", "sharp", "env"])]
     pub curriculum: Option<String>,

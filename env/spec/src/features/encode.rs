@@ -117,7 +117,7 @@ impl Encoder {
     }
 
     /// Whether it is told that nodes speak over kernel TCP, and not that they are of tier 4, where links have 25 Gb/s at
-    /// most.
+    /// most: it may be faster.
     #[inline]
     pub fn over_fast_tcp(&self) -> bool {
         let [tcp, farthest] = *TCP_AND_FARTHEST;
