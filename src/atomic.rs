@@ -4,12 +4,11 @@
 //! a second and not a run, and the rename at the end cannot cross file systems. Whatever ends the
 //! work early leaves an older file of that name untouched.
 
-use std::fs::Permissions;
 use std::io::{self, Write};
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
+use dynamiccl_env::whole;
 use tempfile::NamedTempFile;
 
 /// A file under way to its final name.
@@ -25,25 +24,16 @@ impl OutFile {
         if target.is_dir() {
             bail!("cannot write {}: it is a folder", target.display());
         }
-        let Some(name) = target.file_name() else {
+        if target.file_name().is_none() {
             bail!("cannot write \"{}\": it names no file", target.display());
-        };
-        let folder = target.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        let temp = tempfile::Builder::new()
-            .prefix(&format!(".{}.", name.to_string_lossy()))
-            .suffix(".tmp")
-            // Readable like any file that the user makes: the umask takes its share of this.
-            .permissions(Permissions::from_mode(0o666))
-            .tempfile_in(folder)
-            .with_context(|| format!("cannot write {}", target.display()))?;
+        }
+        let temp = whole::under_way(target).with_context(|| format!("cannot write {}", target.display()))?;
         Ok(OutFile { temp, target: target.to_owned() })
     }
 
     /// Gives the file its name. Without this call, nothing of it remains.
     pub fn commit(self) -> Result<()> {
-        let saved = self.temp.as_file().sync_all();
-        saved
-            .and_then(|()| self.temp.persist(&self.target).map_err(io::Error::from).map(drop))
+        whole::place(self.temp, &self.target)
             .with_context(|| format!("cannot write {}", self.target.display()))
     }
 }
@@ -61,6 +51,7 @@ impl Write for OutFile {
 #[cfg(test)]
 mod tests {
     use std::fs;
+    use std::os::unix::fs::PermissionsExt;
 
     use super::*;
 

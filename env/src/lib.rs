@@ -36,5 +36,6 @@ pub mod trigger;
 pub mod tuccl;
 pub mod validate;
 pub mod wan;
+pub mod whole;
 pub mod workload;
 pub mod world;

@@ -7,13 +7,13 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use dynamiccl_env::whole;
 use dynamiccl_spec::fnv::Fnv;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::board::EventFile;
 use super::error::RunError;
-use super::whole;
 use crate::subject::ByPlace;
 
 /// The word with which every checkpoint begins.

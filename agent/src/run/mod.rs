@@ -16,7 +16,6 @@ pub mod recorder;
 pub mod settings;
 #[cfg(test)]
 mod tests;
-mod whole;
 
 use std::fs;
 use std::io::ErrorKind;
@@ -28,6 +27,7 @@ pub use settings::Settings;
 
 use checkpoint::{Broken, Saved};
 use clock::Utc;
+use dynamiccl_env::whole;
 use lock::Lock;
 use serde::Serialize;
 use serde::de::DeserializeOwned;

@@ -4,12 +4,12 @@ use std::path::Path;
 
 use dynamiccl_env::curriculum::Kind;
 use dynamiccl_env::evaluate::{Figures, Report};
+use dynamiccl_env::whole;
 use dynamiccl_policies::frozen::{About, Frozen, Training};
 use dynamiccl_policies::network::Weights;
 
 use super::error::RunError;
 use super::settings::Settings;
-use super::whole;
 use crate::subject::Subject;
 
 /// What a policy of this run says about itself after so many steps.

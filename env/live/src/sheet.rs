@@ -1,15 +1,14 @@
 //! A sweep's file: the columns of the published sweeps, and more where more was asked for. It can be gone on with, and is always whole: it gets its next
 //! cell at once or not at all.
 
-use std::fs::{self, Permissions};
-use std::io::{self, Write};
-use std::os::unix::fs::PermissionsExt;
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use dynamiccl_env::measure::sweep as reader;
+use dynamiccl_env::whole;
 use dynamiccl_spec::{Order, Protocol};
 use serde::{Deserialize, Deserializer, Serialize};
-use tempfile::NamedTempFile;
 
 use crate::cell::Cell;
 use crate::clock::Clock;
@@ -101,7 +100,7 @@ impl Sheet {
             sheet.go_on()?;
         }
         // A folder that cannot be written to is noticed before an hour of measuring.
-        under_way(file).map_err(|error| unwritable(file, &error))?;
+        whole::under_way(file).map_err(|error| unwritable(file, &error))?;
         Ok(sheet)
     }
 
@@ -230,19 +229,7 @@ fn written(protocol: Protocol) -> &'static str {
 
 /// Gives a file its new text, whole.
 fn replace(file: &Path, text: &str) -> Result<(), LiveError> {
-    let write = || -> io::Result<()> {
-        let mut under_way = under_way(file)?;
-        under_way.write_all(text.as_bytes())?;
-        under_way.persist(file)?;
-        Ok(())
-    };
-    write().map_err(|error| unwritable(file, &error))
-}
-
-/// A file beside another, gone unless it gets its name.
-fn under_way(file: &Path) -> io::Result<NamedTempFile> {
-    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    tempfile::Builder::new().prefix(".live-").permissions(Permissions::from_mode(0o666)).tempfile_in(folder)
+    whole::write(file, text.as_bytes()).map_err(|error| unwritable(file, &error))
 }
 
 fn unwritable(file: &Path, error: &io::Error) -> LiveError {

@@ -8,6 +8,7 @@ use anyhow::{Context, Result, ensure};
 use dynamiccl_agent::learn::Device;
 use dynamiccl_agent::run::clock::Utc;
 use dynamiccl_agent::run::recorder::Before;
+use dynamiccl_agent::run::settings::Change;
 use dynamiccl_agent::run::{Recorder, Run, Settings, settings as kept};
 use dynamiccl_agent::training::{PlaceOf, Setup, Snapshot, Training};
 
@@ -71,6 +72,21 @@ fn begin<L: Lesson>(curriculum: String, args: &TrainArgs, session: &Session) -> 
     Ok(job)
 }
 
+/// An error where a run would go on with settings that are not its own: some never, the others unless it is meant.
+fn refuse_changes(changes: &[Change], args: &TrainArgs) -> Result<()> {
+    let said = |changes: &mut dyn Iterator<Item = &Change>| {
+        changes.map(ToString::to_string).collect::<Vec<_>>().join("; ")
+    };
+    let fixed = said(&mut changes.iter().filter(|change| change.is_final()));
+    ensure!(fixed.is_empty(), "{fixed}; a run keeps its network and its environments: begin another one");
+    ensure!(
+        changes.is_empty() || args.overrides,
+        "these are not the run's settings: {}; leave them as they were, or give --override",
+        said(&mut changes.iter())
+    );
+    Ok(())
+}
+
 fn resume<L: Lesson>(
     mut run: Run,
     curriculum: String,
@@ -92,21 +108,7 @@ fn resume<L: Lesson>(
         stages: subject.settings(),
     };
     let changes = old.changes(&new);
-    let fixed: Vec<String> =
-        changes.iter().filter(|change| change.is_final()).map(ToString::to_string).collect();
-    ensure!(
-        fixed.is_empty(),
-        "--resume {}: {}; a run keeps its network and its environments: begin another one",
-        run.folder().display(),
-        fixed.join("; ")
-    );
-    let changes: Vec<String> = changes.iter().map(ToString::to_string).collect();
-    ensure!(
-        changes.is_empty() || args.overrides,
-        "--resume {}: these are not the run's settings: {}; leave them as they were, or give --override",
-        run.folder().display(),
-        changes.join("; ")
-    );
+    refuse_changes(&changes, args).with_context(|| format!("--resume {}", run.folder().display()))?;
     let setup = setup(args, &new, subject)?;
     let resumed = run.resume::<Snapshot<PlaceOf<L>>>()?;
     for broken in &resumed.broken {

@@ -7,24 +7,40 @@ use std::io::{self, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
+use tempfile::NamedTempFile;
+
 /// What the name of a file that is under way ends in.
 const UNDER_WAY: &str = ".tmp";
 
 /// Writes a file in one piece.
 pub fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let mut file = under_way(path)?;
+    file.write_all(bytes)?;
+    place(file, path)
+}
+
+/// A file in the folder of `path`, gone unless it is [placed](place) there. Whoever makes it before long work learns at
+/// once of a path that cannot be written.
+pub fn under_way(path: &Path) -> io::Result<NamedTempFile> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let mut temp = tempfile::Builder::new()
+    tempfile::Builder::new()
         .prefix(&format!(".{name}."))
         .suffix(UNDER_WAY)
         // Readable like any file that the user makes: the umask takes its share of this.
         .permissions(Permissions::from_mode(0o666))
-        .tempfile_in(folder)?;
-    temp.write_all(bytes)?;
-    temp.as_file().sync_all()?;
-    temp.persist(path)?;
+        .tempfile_in(folder(path))
+}
+
+/// Gives a file its name, once all of it is on the disk.
+pub fn place(file: NamedTempFile, path: &Path) -> io::Result<()> {
+    file.as_file().sync_all()?;
+    file.persist(path)?;
     // The new name must be on the disk too.
-    File::open(folder)?.sync_all()
+    File::open(folder(path))?.sync_all()
+}
+
+fn folder(path: &Path) -> &Path {
+    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
 /// Removes what a killed process has left half-written.
