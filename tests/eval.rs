@@ -24,7 +24,8 @@ fn tuner<'a>(document: &'a Value, name: &str) -> &'a Value {
 fn the_document_has_every_field_of_the_contract() {
     let names = "nccl,oracle,bayes,coordinate,random,fixed:ring/simple";
     let document = Dir::new().run(&format!("{} --json", words(names))).json();
-    let top = "command constants episodes hidden policy same_call schema seed seeds simulated tuners verdict workload worlds";
+    let top = "command constants episodes hidden policy same_call schema seed seeds simulated tuners verdict \
+               workload worlds";
     assert_eq!(fields(&document).join(" "), top);
     assert_eq!((&document["simulated"], &document["seeds"]), (&true.into(), &2.into()));
     let listed: Vec<_> = document["tuners"].as_array().unwrap().iter().map(|t| &t["name"]).collect();
@@ -52,8 +53,9 @@ fn the_document_has_every_field_of_the_contract() {
 #[test]
 fn an_untrained_policy_is_nccl() {
     let dir = Dir::new();
-    dir.write_policy("tiny.safetensors");
+    let frozen = dir.write_policy("tiny.safetensors");
     let document = dir.run(&format!("{} --json", words_with("tiny.safetensors", "nccl,oracle"))).json();
+    assert_eq!(document["policy"], format!("{:016x}", frozen.hash()));
     assert_eq!(document["tuners"][0]["name"], "tiny");
     let figures = &document["tuners"][0]["overall"];
     assert_eq!((number(&figures["speedup"]), number(&figures["cumulative"]["1000"])), (1.0, 1.0));

@@ -460,7 +460,8 @@ mod tests {
             steps: 3,
             terminated: vec![no, yes, yes, no, no, no],
             truncated: vec![no, no, yes, yes, no, yes],
-            // A job that ended has nothing to come, whatever is seen after it. The last row of the second sequence ends an episode: its own end comes first, the next beginning after it.
+            // A job that ended has nothing to come, whatever is seen after it. The last row of the second sequence ends an
+            // episode: its own end comes first, the next beginning after it.
             afters: [2, 3, 5, 5].map(after).to_vec(),
             ..Rollout::default()
         };

@@ -26,8 +26,9 @@ impl Default for Guard {
 
 impl Guard {
     /// What a policy may choose of what is allowed: over kernel TCP that is not known to be of tier 4 (where it has 25 Gb/s
-    /// at most), no chunk that is smaller than NCCL's own; no curriculum has a machine with faster TCP. Every chunk costs its hosts a system call and a copy; small ones
-    /// make trees nearly twice as fast at 25 Gb/s, and at 100, which it had never seen, half as fast.
+    /// at most), no chunk that is smaller than NCCL's own; no curriculum has a machine with faster TCP. Every chunk costs
+    /// its hosts a system call and a copy; small ones make trees nearly twice as fast at 25 Gb/s, and at 100, which it had
+    /// never seen, half as fast.
     #[inline]
     pub fn narrow(self, query: &Query<'_>) -> Mask {
         let mask = query.gated.mask;

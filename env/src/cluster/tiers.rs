@@ -47,6 +47,15 @@ impl Cluster {
         Ok(self)
     }
 
+    /// A cluster by name or file, moved where a tier is given.
+    pub fn load_at(name_or_path: &str, tier: Option<u8>) -> Result<Cluster, ClusterError> {
+        let cluster = Cluster::load(name_or_path)?;
+        match tier {
+            Some(tier) => cluster.moved_to(tier),
+            None => Ok(cluster),
+        }
+    }
+
     /// What the cluster was called before it was moved, and to which tier it was.
     pub fn moved_from(&self) -> (&str, Option<u8>) {
         let moved = self.name.rsplit_once(MOVED).and_then(|(name, tier)| Some((name, tier.parse().ok()?)));

@@ -114,11 +114,7 @@ fn stage(name: &str, text: &str, replays: bool) -> Result<Stage, CurriculumError
     check::stage(name, &file)?;
     let clusters = file.clusters.iter().map(|machines| {
         check::place(name, machines)?;
-        let cluster = Cluster::load(&machines.name).and_then(|cluster| match machines.at_tier {
-            Some(tier) => cluster.moved_to(tier),
-            None => Ok(cluster),
-        });
-        let cluster = cluster
+        let cluster = Cluster::load_at(&machines.name, machines.at_tier)
             .map_err(|error| CurriculumError::Cluster { file: name.to_owned(), error: Box::new(error) })?;
         check::nodes(name, machines, &cluster)?;
         Ok(Arc::new(cluster))

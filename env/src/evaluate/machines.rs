@@ -66,11 +66,7 @@ fn once<T: PartialEq>(values: &[T]) -> impl Iterator<Item = &T> {
 pub fn is_held_out(cluster: &Cluster) -> bool {
     let (name, tier) = cluster.moved_from();
     let trained = !HELD_OUT.contains(&name) && !TESTBEDS.contains(&name);
-    let known = || {
-        let known = Cluster::load(name)?;
-        tier.map_or(Ok(known.clone()), |tier| known.moved_to(tier))
-    };
-    !(trained && known().is_ok_and(|known| known == *cluster))
+    !(trained && Cluster::load_at(name, tier).is_ok_and(|known| known == *cluster))
 }
 
 #[cfg(test)]

@@ -71,7 +71,7 @@ impl Logger {
 
 /// Writes a line where somebody may read it. A stream that is closed or full has no reader, and that is no reason
 /// to panic, as `eprintln!` would.
-fn complain(stream: &mut impl Write, text: &str) {
+pub fn complain(stream: &mut impl Write, text: &str) {
     let _ = writeln!(stream, "DynamICCL: {text}");
 }
 

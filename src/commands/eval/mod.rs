@@ -45,13 +45,14 @@ pub fn run(args: &EvalArgs, session: &Session) -> Result<Ending> {
     files.write(&report, session.seed)?;
     let verdict = args.fail_below.and_then(|least| Verdict::new(&report, least));
     let failed = verdict.as_ref().is_some_and(|verdict| !verdict.passed);
-    session.report("eval", &document(args, report, verdict)?)?;
+    session.report("eval", &plan.document(report, verdict))?;
     Ok(if failed { Ending::No } else { Ending::Done })
 }
 
 /// The document of `eval` with these words and this seed; other commands end in it.
 pub fn judge(args: &EvalArgs, seed: u64, session: &Session) -> Result<Document> {
-    document(args, Plan::new(args)?.judge(session, seed)?, None)
+    let plan = Plan::new(args)?;
+    Ok(plan.document(plan.judge(session, seed)?, None))
 }
 
 /// Whether these words can be carried out, as far as that is known before.
@@ -59,18 +60,12 @@ pub fn check(args: &EvalArgs) -> Result<()> {
     Plan::new(args).map(drop)
 }
 
-fn document(args: &EvalArgs, report: Report, verdict: Option<Verdict>) -> Result<Document> {
-    let judged = report.tuners.first().filter(|first| first.kind == Kind::Tuner);
-    let same_call = judged.and_then(|_| SameCalls::new(&report, 0));
-    let policy = roster::first_hash(args)?.map(|hash| format!("{hash:016x}"));
-    let (constants, hidden) = (args.constants.constants.clone(), args.hide.clone());
-    Ok(Document { report, policy, constants, hidden, same_call, verdict })
-}
-
 /// Who is judged, and on what.
 struct Plan<'a> {
     args: &'a EvalArgs,
     entrants: Vec<Entrant>,
+    /// The hash of the policy that comes first.
+    policy: Option<u64>,
     workload: Workload,
     constants: Arc<ConstantsFile>,
     /// Made where they are asked for, if ever.
@@ -79,7 +74,7 @@ struct Plan<'a> {
 
 impl<'a> Plan<'a> {
     fn new(args: &'a EvalArgs) -> Result<Self> {
-        let entrants = roster::entrants(args)?;
+        let (entrants, policy) = (roster::entrants(args)?, roster::first_hash(args)?);
         ensure!(!entrants.is_empty(), "nobody to judge; name tuners with --against, or give a --policy");
         ensure!(
             args.fail_below.is_none() || entrants[0].kind != Kind::Nccl,
@@ -103,7 +98,7 @@ impl<'a> Plan<'a> {
             "--runtime goes with simulated times: nobody measured a schedule in --workload {}; leave it out",
             args.workload
         );
-        Ok(Plan { args, entrants, workload, constants, schedules: Arc::new(Library::new()) })
+        Ok(Plan { args, entrants, policy, workload, constants, schedules: Arc::new(Library::new()) })
     }
 
     fn judge(&self, session: &Session, seed: u64) -> Result<Report> {
@@ -128,6 +123,14 @@ impl<'a> Plan<'a> {
         let make = || self.env().expect("every other workload has jobs");
         let judged = evaluation.jobs(name, make, tiers, &self.entrants, step);
         judged.with_context(|| format!("--workload {name}"))
+    }
+
+    fn document(&self, report: Report, verdict: Option<Verdict>) -> Document {
+        let judged = report.tuners.first().filter(|first| first.kind == Kind::Tuner);
+        let same_call = judged.and_then(|_| SameCalls::new(&report, 0));
+        let policy = self.policy.map(|hash| format!("{hash:016x}"));
+        let (constants, hidden) = (self.args.constants.constants.clone(), self.args.hide.clone());
+        Document { report, policy, constants, hidden, same_call, verdict }
     }
 
     /// An environment with the jobs of the workload; none for cells and sweeps.

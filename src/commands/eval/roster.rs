@@ -34,8 +34,7 @@ enum Known {
 
 /// All that are judged: the policy first, then the others in the order in which they were named.
 pub fn entrants(args: &EvalArgs) -> Result<Vec<Entrant>> {
-    let mut words: Vec<Word<'_>> = first(args).into_iter().collect();
-    words.extend(args.against.iter().map(|name| Word::of(name)));
+    let words = words(args);
     let hidden =
         Hidden::of(args.hide.iter().map(String::as_str)).map_err(|unknown| anyhow!("--hide: {unknown}"))?;
     let mut entrants: Vec<Entrant> = Vec::new();
@@ -60,14 +59,18 @@ pub fn policy_alone(args: &EvalArgs) -> Result<(String, PolicyFile)> {
     }
 }
 
-/// What tells the policy that comes first from every other; none where none does, or a table.
+/// What tells the policy that comes first from every other; none where no policy does.
 pub fn first_hash(args: &EvalArgs) -> Result<Option<u64>> {
-    let policy = match first(args) {
-        Some(Word::File(file)) => PolicyFile::open(file)?,
-        Some(Word::Name(_)) => PolicyFile::shipped()?,
-        None => return Ok(None),
-    };
-    Ok(policy.hash())
+    Ok(match words(args).first() {
+        Some(Word::File(file)) => PolicyFile::open(file)?.hash(),
+        Some(Word::Name(SHIPPED)) => PolicyFile::shipped()?.hash(),
+        _ => None,
+    })
+}
+
+/// The policy, then the others.
+fn words(args: &EvalArgs) -> Vec<Word<'_>> {
+    first(args).into_iter().chain(args.against.iter().map(|name| Word::of(name))).collect()
 }
 
 /// The policy: the one that comes with the program unless another is named, or none.

@@ -43,24 +43,24 @@ pub struct Attached {
     pub records: Option<bool>,
 }
 
-/// A communicator begins.
-pub fn attach(about: About, name: &str, voice: Voice) -> Attached {
+/// A communicator begins; nothing is known of it where others are in here for too long.
+pub fn attach(about: About, name: &str, voice: Voice) -> Option<Attached> {
     let Some(mut life) = lock() else {
         voice.warn("profiler: busy or forked in the middle; this communicator is not recorded");
-        // What others of this process record goes on.
-        return Attached { context: 0, records: Some(!RECORDER.launches_only.load(Ordering::Relaxed)) };
+        return None;
     };
     life.adopt();
     if life.writer.is_none() {
         life.begin(voice);
     }
     if life.writer.is_none() {
-        return Attached { context: 0, records: None };
+        return Some(Attached { context: 0, records: None });
     }
     let name = LABELS.intern(name);
     let context = RECORDER.communicators.add(About { name, ..about });
     life.live += u32::from(context.is_some());
-    Attached { context: context.unwrap_or(0), records: Some(!RECORDER.launches_only.load(Ordering::Relaxed)) }
+    let times_kernels = !RECORDER.launches_only.load(Ordering::Relaxed);
+    Some(Attached { context: context.unwrap_or(0), records: Some(times_kernels) })
 }
 
 /// A communicator ends.

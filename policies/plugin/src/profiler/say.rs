@@ -1,8 +1,6 @@
 //! Where the profiler says what it has to say: NCCL's log, or stderr for versions that give none.
 
-use std::io::Write;
-
-use crate::logger::Logger;
+use crate::logger::{Logger, complain};
 
 /// A place to say things.
 #[derive(Debug, Clone, Copy)]
@@ -18,8 +16,7 @@ impl Voice {
     pub fn warn(self, text: &str) {
         match self.0 {
             Some(logger) => logger.warn(text),
-            // A closed stderr is no reason to fail.
-            None => drop(writeln!(std::io::stderr(), "DynamICCL: {text}")),
+            None => complain(&mut std::io::stderr(), text),
         }
     }
 

@@ -29,26 +29,32 @@ const PIECE: usize = 64 << 10;
 #[derive(Debug)]
 pub struct Writer {
     thread: Thread,
-    stop: Arc<Stop>,
+    /// That it is to end.
+    stop: Arc<Told<()>>,
 }
 
-/// Tells the thread to end.
-#[derive(Debug, Default)]
-struct Stop {
-    is_asked: Mutex<bool>,
-    asked: Condvar,
+/// Something that one thread tells another, once.
+#[derive(Debug)]
+struct Told<T> {
+    said: Mutex<Option<T>>,
+    told: Condvar,
 }
 
-impl Stop {
-    fn ask(&self) {
-        *self.is_asked.lock().unwrap_or_else(PoisonError::into_inner) = true;
-        self.asked.notify_one();
+impl<T: Copy> Told<T> {
+    fn new() -> Arc<Self> {
+        Arc::new(Told { said: Mutex::new(None), told: Condvar::new() })
     }
 
-    /// Waits this long, or until it is asked for; whether it is.
-    fn wait(&self, time: Duration) -> bool {
-        let is_asked = self.is_asked.lock().unwrap_or_else(PoisonError::into_inner);
-        let waited = self.asked.wait_timeout_while(is_asked, time, |is_asked| !*is_asked);
+    /// Says it, unless something was said before.
+    fn tell(&self, what: T) {
+        self.said.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(what);
+        self.told.notify_one();
+    }
+
+    /// What was said, if it is within this time.
+    fn wait(&self, time: Duration) -> Option<T> {
+        let said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
+        let waited = self.told.wait_timeout_while(said, time, |said| said.is_none());
         *waited.unwrap_or_else(PoisonError::into_inner).0
     }
 }
@@ -62,7 +68,8 @@ impl Writer {
         settings: Settings,
         voice: Voice,
     ) -> Option<Self> {
-        let (stop, opened) = (Arc::new(Stop::default()), Arc::new(Opened::default()));
+        // The second says whether the thread has something to write to.
+        let (stop, opened) = (Told::new(), Told::new());
         let (stopped, told) = (Arc::clone(&stop), Arc::clone(&opened));
         let body = move || {
             let work = || {
@@ -101,7 +108,7 @@ impl Writer {
     /// Has everything written and ends the thread. A disk that hangs is not waited for: the thread then ends
     /// by itself, and the system keeps the library for as long as it runs. Whether it has ended.
     pub fn stop(self, voice: Voice) -> bool {
-        self.stop.ask();
+        self.stop.tell(());
         let asked = Instant::now();
         while !self.thread.is_done() {
             if asked.elapsed() > PATIENCE {
@@ -121,27 +128,6 @@ impl Writer {
     }
 }
 
-/// Tells whether the thread has something to write to.
-#[derive(Debug, Default)]
-struct Opened {
-    answer: Mutex<Option<bool>>,
-    told: Condvar,
-}
-
-impl Opened {
-    fn tell(&self, answer: bool) {
-        self.answer.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(answer);
-        self.told.notify_one();
-    }
-
-    /// The answer, if it comes within this time.
-    fn wait(&self, time: Duration) -> Option<bool> {
-        let answer = self.answer.lock().unwrap_or_else(PoisonError::into_inner);
-        let waited = self.told.wait_timeout_while(answer, time, |answer| answer.is_none());
-        *waited.unwrap_or_else(PoisonError::into_inner).0
-    }
-}
-
 fn opened<T>(asked: Option<io::Result<T>>, what: &str, voice: Voice) -> Option<T> {
     asked.and_then(|opened| {
         let said = |error| voice.warn(&format!("profiler: no {what} are written: {error}"));
@@ -153,7 +139,7 @@ fn opened<T>(asked: Option<io::Result<T>>, what: &str, voice: Voice) -> Option<T
 struct Work {
     recorder: &'static Recorder,
     labels: &'static Labels,
-    stop: Arc<Stop>,
+    stop: Arc<Told<()>>,
     journal: Option<Journal>,
     metrics: Option<Metrics>,
     metrics_every: Duration,
@@ -170,7 +156,7 @@ impl Work {
     fn open(
         recorder: &'static Recorder,
         labels: &'static Labels,
-        stop: Arc<Stop>,
+        stop: Arc<Told<()>>,
         settings: &Settings,
         voice: Voice,
     ) -> Option<Self> {
@@ -203,7 +189,7 @@ impl Work {
     fn run(&mut self) {
         let (mut swept, mut measured) = (Instant::now(), Instant::now());
         loop {
-            let is_last = self.stop.wait(EVERY);
+            let is_last = self.stop.wait(EVERY).is_some();
             if is_last {
                 self.recorder.close_all();
             } else if swept.elapsed() >= SWEEP_EVERY {

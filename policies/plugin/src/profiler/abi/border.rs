@@ -84,6 +84,7 @@ impl Opening<'_> {
             // Without a place for the context NCCL could never end what we begin.
             let Some(context) = self.context else { return };
             let attached = lifecycle::attach(told.about, &told.name, Voice::new(told.logger));
+            let Some(attached) = attached else { return };
             *context = pointer(attached.context);
             let wanted = attached.records.map_or(0, |times| if times { kinds } else { kinds & !KERNEL });
             if let Some(mask) = self.mask {
