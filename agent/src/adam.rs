@@ -63,8 +63,12 @@ impl Adam {
 
 /// Scales a gradient down where it is longer than the longest allowed; returns how long it was.
 pub fn clip(gradient: &mut [f32], longest: f32) -> f32 {
-    let squares = gradient.iter().map(|&slope| f64::from(slope) * f64::from(slope));
-    let length = squares.sum::<f64>().sqrt();
+    // Sums side by side: one sum waits for itself at every number.
+    let mut squares = [0.0; 8];
+    for slopes in gradient.chunks(squares.len()) {
+        squares.iter_mut().zip(slopes).for_each(|(sum, &x)| *sum += f64::from(x) * f64::from(x));
+    }
+    let length = squares.iter().sum::<f64>().sqrt();
     if length > f64::from(longest) {
         let scale = (f64::from(longest) / length) as f32;
         gradient.iter_mut().for_each(|slope| *slope *= scale);

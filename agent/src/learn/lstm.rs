@@ -5,13 +5,10 @@
 //! one product over all steps. It knows nothing of decisions or losses. Calls lie time first: call `t`
 //! of sequence `b` is row `t * sequences + b`.
 
-use burn::tensor::{Device, Tensor};
 use dynamiccl_policies::network::activation::{sigmoid, tanh_all};
-use ndarray::linalg::general_mat_mul;
 use ndarray::{Array1, Array2, ArrayView1, ArrayView2, Axis};
 
-use super::leaves::{matrix, numbers};
-use super::matrices::{add, columns_mut, flat_mut, product, row, row_mut, rows, rows_mut};
+use super::matrices::{Factor, add, columns_mut, flat_mut, product, row, row_mut, rows, rows_mut};
 
 /// The weights, and the state that an episode begins with.
 #[derive(Debug, Clone, Copy)]
@@ -76,10 +73,8 @@ impl<'a> Lstm<'a> {
         let sequences = hidden.nrows();
         let mut inputs = Array2::zeros((calls, width + memory));
         columns_mut(inputs.view_mut(), 0..width).assign(&seen);
-        let mut gates = Array2::zeros((calls, 4 * memory));
-        gates.assign(&self.bias);
-        general_mat_mul(1.0, &seen, &rows(self.weight, 0..width), 1.0, &mut gates);
-        let of_h = Recurrent::new(rows(self.weight, width..width + memory));
+        let gates = product(seen, rows(self.weight, 0..width)) + self.bias;
+        let of_h = Factor::new(rows(self.weight, width..width + memory));
         let mut cells = Array2::zeros((calls + sequences, memory));
         rows_mut(cells.view_mut(), 0..sequences).assign(&cell);
         let (squashed, after) = (Array2::zeros((calls, memory)), Array2::zeros((calls, memory)));
@@ -92,7 +87,7 @@ impl<'a> Lstm<'a> {
             };
             let inputs = rows_mut(pass.inputs.view_mut(), calls.clone());
             columns_mut(inputs, width..width + memory).assign(&before);
-            let sums = of_h.product(before);
+            let sums = Factor::new(before).times(&of_h);
             add(&mut flat_mut(&mut pass.gates)[first * 4 * memory..], &sums);
             calls.for_each(|call| self.step(&mut pass, call));
         }
@@ -133,7 +128,9 @@ impl<'a> Lstm<'a> {
     pub fn backward(&self, pass: &Pass<'_>, hidden: ArrayView2<'_, f32>, seen: usize) -> Gradient {
         let (calls, memory, sequences) = (hidden.nrows(), self.memory(), pass.sequences);
         let inputs = pass.inputs.ncols();
-        let of_h = Recurrent::new(rows(self.weight, inputs - memory..inputs).reversed_axes());
+        // Turned over once, not for each call.
+        let of_h = rows(self.weight, inputs - memory..inputs);
+        let of_h = Factor::new(of_h.t().as_standard_layout().view());
         let mut sums = Array2::zeros((calls, 4 * memory));
         let mut by_hidden = Array2::zeros((sequences, memory));
         let mut by_cell = Array2::zeros((sequences, memory));
@@ -146,7 +143,8 @@ impl<'a> Lstm<'a> {
                 back_step(pass, first + sequence, by, row_mut(&mut sums, first + sequence), &mut initial);
             }
             // An episode's first call has gates of 0 here, so nothing goes back beyond it.
-            flat_mut(&mut by_hidden).copy_from_slice(&of_h.product(rows(sums.view(), calls)));
+            let sums = Factor::new(rows(sums.view(), calls));
+            flat_mut(&mut by_hidden).copy_from_slice(&sums.times(&of_h));
         }
         let [hidden, cell] = initial;
         let of_seen = rows(self.weight, 0..seen);
@@ -192,24 +190,6 @@ fn back_step(
         by_candidate[at] = dc * i * (1.0 - g * g);
         by_output[at] = dh * squashed * o * (1.0 - o);
         by_cell[at] = dc * f;
-    }
-}
-
-/// A matrix that a few rows at a time are multiplied with, again and again. burn's product reads it where it
-/// lies; ndarray's would first copy all of it, which for a few rows takes longer than to multiply.
-struct Recurrent(Tensor<2>);
-
-impl Recurrent {
-    fn new(weight: ArrayView2<'_, f32>) -> Self {
-        let copied = weight.iter().copied().collect();
-        Recurrent(matrix(copied, [weight.nrows(), weight.ncols()], &Device::flex()))
-    }
-
-    /// Rows × this.
-    fn product(&self, rows: ArrayView2<'_, f32>) -> Vec<f32> {
-        let copied = rows.as_slice().expect("row after row").to_vec();
-        let rows = matrix(copied, [rows.nrows(), rows.ncols()], &Device::flex());
-        numbers(rows.matmul(self.0.clone()))
     }
 }
 

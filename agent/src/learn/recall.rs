@@ -3,7 +3,6 @@
 use dynamiccl_policies::network::Shape;
 use dynamiccl_policies::network::activation::tanh_all;
 use dynamiccl_spec::features::{CONTEXT_WIDTH, HISTORY_WIDTH};
-use ndarray::linalg::general_mat_mul;
 use ndarray::{Array2, ArrayView1, ArrayView2, Axis, concatenate};
 
 use super::lstm::{Lstm, Pass};
@@ -34,9 +33,8 @@ impl<'a> Recalled<'a> {
     pub fn new(params: &'a Params, inputs: &'a Inputs) -> Self {
         let shape = params.layout().shape;
         let weight = tensor2(params, "embed.weight", [CONTEXT_WIDTH, shape.embedding]);
-        let mut embeddings = Array2::zeros((inputs.contexts.nrows(), shape.embedding));
-        embeddings.assign(&ArrayView1::from(params.tensor("embed.bias")));
-        general_mat_mul(1.0, &inputs.contexts, &weight, 1.0, &mut embeddings);
+        let bias = ArrayView1::from(params.tensor("embed.bias"));
+        let mut embeddings = product(inputs.contexts.view(), weight) + bias;
         tanh_all(flat_mut(&mut embeddings));
         let past = rows(embeddings.view(), 0..inputs.calls.len());
         let seen = concatenate(Axis(1), &[past, inputs.histories.view()]).expect("as many rows");
