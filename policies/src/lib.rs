@@ -6,6 +6,7 @@
 pub mod baselines;
 pub mod frozen;
 pub mod guard;
+mod kinds;
 pub mod memo;
 pub mod nccl_csv;
 pub mod network;

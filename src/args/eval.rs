@@ -55,6 +55,9 @@ pub struct EvalArgs {
     /// Features or whole blocks, separated by commas, that no tuner is told: "unknown" for policies
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub hide: Vec<String>,
+    /// Policies go by what their network remembers alone, and keep no notes of what each kind of call has taken
+    #[arg(long)]
+    pub without_notes: bool,
     /// Show instead what the policy has understood: "tiers" has the same calls at each tier, calls that NCCL
     /// cannot tell apart, and what hiding the tier costs; answers no (exit code 1) where it falls short
     #[arg(long, value_name = "WHAT", value_enum)]

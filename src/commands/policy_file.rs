@@ -1,6 +1,5 @@
 //! A file that can decide: a frozen policy, or a table in the form of NVIDIA's example tuner.
 
-use std::num::NonZeroUsize;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -55,10 +54,22 @@ impl PolicyFile {
         }
     }
 
-    /// A tuner that goes by it and takes in what it was told every `refresh` calls; never, where none.
-    pub fn tuner(&self, refresh: Option<NonZeroUsize>) -> Box<dyn Tuner> {
+    /// A tuner that goes by it and is told nothing of what calls take.
+    pub fn tuner(&self) -> Box<dyn Tuner> {
+        self.with(|policy| PolicyTuner::new(policy, None))
+    }
+
+    /// One that takes in what it is told, with notes of what calls have taken beside or without.
+    pub fn told(&self, notes: bool) -> Box<dyn Tuner> {
+        self.with(|policy| {
+            let tuner = PolicyTuner::new(policy, Some(PolicyTuner::REFRESH));
+            if notes { tuner } else { tuner.without_notes() }
+        })
+    }
+
+    fn with(&self, make: impl FnOnce(Arc<Policy>) -> PolicyTuner) -> Box<dyn Tuner> {
         match self {
-            PolicyFile::Frozen(policy) => Box::new(PolicyTuner::new(Arc::clone(policy), refresh)),
+            PolicyFile::Frozen(policy) => Box::new(make(Arc::clone(policy))),
             PolicyFile::Table(table) => Box::new(table.clone()),
         }
     }

@@ -6,16 +6,15 @@
 //! they are told. The first calls of a kind run with NCCL's own knobs, to have something to compare with;
 //! where nobody tells them a time, that is all that ever happens.
 
-mod key;
 mod kind;
 mod method;
 mod recent;
 
 use dynamiccl_spec::{Decision, Fallback, Measure, Measured, Query, Reason, Tuner};
 
+use crate::kinds::{ByKey, Key};
 use crate::random::Random;
 use crate::roster;
-use key::{ByKey, Key};
 use kind::{Kind, Next};
 pub use method::Method;
 

@@ -5,6 +5,7 @@
 
 mod history;
 mod jobs;
+mod notes;
 mod tuner;
 
 pub use tuner::PolicyTuner;

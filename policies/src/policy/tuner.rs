@@ -4,11 +4,12 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use dynamiccl_spec::features::CALL_WIDTH;
-use dynamiccl_spec::{Decision, Fallback, Head, Measure, Query, Tuner};
+use dynamiccl_spec::{Decision, Fallback, Head, Measure, Measured, Query, Tuner};
 
 use super::Policy;
 use super::history::History;
 use super::jobs::Jobs;
+use super::notes::Notes;
 use crate::memo::{Key, Memo};
 use crate::network::activation::exp;
 use crate::network::{Memory, Scratch};
@@ -16,16 +17,18 @@ use crate::network::{Memory, Scratch};
 /// Decisions that a tuner keeps.
 const MEMO: usize = 512;
 
-/// Decides by a policy. It allocates when it is made and never again.
+/// Decides by a policy.
 ///
-/// What it remembers is of one rank's calls, in their order. Deployed, it never refreshes its memory;
-/// a decision is then a pure function of the policy and the query.
+/// What it remembers is of one rank's calls, in their order. Deployed, it never refreshes its memory and takes no notes;
+/// a decision is then a pure function of the policy and the query, and it allocates when it is made and never again.
 #[derive(Debug, Clone)]
 pub struct PolicyTuner {
     policy: Arc<Policy>,
     memory: Memory,
     /// Calls that wait for the next refresh; none where there is never one.
     history: Option<History>,
+    /// What calls have taken; none where memory is never refreshed.
+    notes: Option<Notes>,
     jobs: Jobs,
     memo: Memo,
     scratch: Scratch,
@@ -48,12 +51,18 @@ impl PolicyTuner {
         PolicyTuner {
             memory: network.memory(),
             history: refresh.map(|calls| History::new(calls.get(), network.shape().embedding)),
+            notes: refresh.map(|_| Notes::default()),
             jobs: Jobs::new(network),
             memo: Memo::new(decisions),
             scratch: network.scratch(),
             call: [0.0; CALL_WIDTH],
             policy,
         }
+    }
+
+    /// The same, going by what the network remembers alone.
+    pub fn without_notes(self) -> Self {
+        PolicyTuner { notes: None, ..self }
     }
 
     /// The policy.
@@ -75,6 +84,16 @@ impl PolicyTuner {
         if let Some(settled) = query.settled() {
             return settled;
         }
+        let decision = self.thought(query);
+        match &mut self.notes {
+            Some(notes) => notes.weigh(query, decision),
+            None => decision,
+        }
+    }
+
+    /// What the policy says, where there is something to choose.
+    #[inline]
+    fn thought(&mut self, query: &Query<'_>) -> Decision {
         let (_, job) = self.jobs.of(self.policy.network(), query.encoder);
         let key = Key::new(query, job);
         if let Some(decision) = self.memo.get(&key) {
@@ -136,10 +155,19 @@ impl Tuner for PolicyTuner {
         if let Some(history) = &mut self.history {
             history.clear();
         }
+        if let Some(notes) = &mut self.notes {
+            notes.clear();
+        }
     }
 
     #[inline]
     fn decide(&mut self, query: &Query<'_>, _: &mut Measure<'_>) -> Decision {
         self.answer(query)
+    }
+
+    fn learn(&mut self, query: &Query<'_>, measured: &Measured) {
+        if let Some(notes) = &mut self.notes {
+            notes.learn(query, measured);
+        }
     }
 }

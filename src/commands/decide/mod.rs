@@ -55,7 +55,7 @@ impl Plan {
             version: args.nccl,
             overrides: machine::overrides(&args.env)?,
         };
-        let tuner = PolicyFile::open_or_shipped(args.policy.as_deref())?.tuner(None);
+        let tuner = PolicyFile::open_or_shipped(args.policy.as_deref())?.tuner();
         let cluster = machine::load(&args.machine)?;
         let told = Shown { topology: !args.untold, ..Shown::NOTHING };
         let asking = Asking::new(&cluster, args.nodes, &options, told)?;

@@ -6,7 +6,6 @@ use anyhow::{Context, Result, anyhow, ensure};
 use dynamiccl_env::evaluate::{Entrant, Kind};
 use dynamiccl_policies::baselines::Fixed;
 use dynamiccl_policies::frozen::SHIPPED;
-use dynamiccl_policies::policy::PolicyTuner;
 use dynamiccl_policies::roster::{self, Entry};
 use dynamiccl_spec::features::Hidden;
 use dynamiccl_spec::words::look_up;
@@ -39,7 +38,7 @@ pub fn entrants(args: &EvalArgs) -> Result<Vec<Entrant>> {
         Hidden::of(args.hide.iter().map(String::as_str)).map_err(|unknown| anyhow!("--hide: {unknown}"))?;
     let mut entrants: Vec<Entrant> = Vec::new();
     for word in &words {
-        let entrant = word.entrant(&words)?.hiding(hidden.clone());
+        let entrant = word.entrant(&words, !args.without_notes)?.hiding(hidden.clone());
         ensure!(
             !entrants.iter().any(|known| known.name == entrant.name),
             "--against {}: it is named twice, name it once",
@@ -96,10 +95,11 @@ impl<'a> Word<'a> {
         if !name.starts_with(FIXED) && is_file(name) { Word::File(Path::new(name)) } else { Word::Name(name) }
     }
 
-    fn entrant(&self, all: &[Word<'_>]) -> Result<Entrant> {
+    /// Whom it names. Policies take notes or take none.
+    fn entrant(&self, all: &[Word<'_>], notes: bool) -> Result<Entrant> {
         match self {
-            Word::File(file) => policy(file, &self.title(all)),
-            Word::Name(name) => entrant(name),
+            Word::File(file) => Ok(decided_by(PolicyFile::open(file)?, &self.title(all), notes)),
+            Word::Name(name) => entrant(name, notes),
         }
     }
 
@@ -127,7 +127,7 @@ fn known() -> Vec<(&'static str, Known)> {
     ORACLES.into_iter().chain([(SHIPPED, Known::Shipped)]).chain(tuners).collect()
 }
 
-fn entrant(name: &str) -> Result<Entrant> {
+fn entrant(name: &str, notes: bool) -> Result<Entrant> {
     if let Some(words) = name.strip_prefix(FIXED) {
         let knobs = fixed(words).with_context(|| format!("--against {name}"))?;
         return Ok(Entrant::tuner(name, move |_| Box::new(Fixed::new(knobs))));
@@ -135,7 +135,7 @@ fn entrant(name: &str) -> Result<Entrant> {
     match look_up("tuner", name, &known()).map_err(|unknown| anyhow!("--against: {unknown}"))? {
         Known::Truth(make) => Ok(make()),
         Known::Tuner(entry) => Ok(Entrant::tuner(entry.name, entry.make).of_kind(kind(entry.name))),
-        Known::Shipped => Ok(decided_by(PolicyFile::shipped()?, SHIPPED)),
+        Known::Shipped => Ok(decided_by(PolicyFile::shipped()?, SHIPPED, notes)),
     }
 }
 
@@ -163,14 +163,9 @@ fn fixed(words: &str) -> Result<Knobs> {
     Ok(Knobs::with_pair(pair, channels))
 }
 
-/// A policy or table from its file.
-fn policy(file: &Path, name: &str) -> Result<Entrant> {
-    Ok(decided_by(PolicyFile::open(file)?, name))
-}
-
 /// One that goes by a policy or table.
-pub fn decided_by(policy: PolicyFile, name: &str) -> Entrant {
-    Entrant::tuner(name, move |_| policy.tuner(Some(PolicyTuner::REFRESH)))
+pub fn decided_by(policy: PolicyFile, name: &str, notes: bool) -> Entrant {
+    Entrant::tuner(name, move |_| policy.told(notes))
 }
 
 /// Whether a name is meant to be that of a file.
@@ -203,13 +198,14 @@ mod tests {
         let all = ["a/one.csv", "b/one.csv", "two.csv", "oracle.csv", "nccl"].map(Word::of);
         let titles = all.map(|word| word.title(&all));
         assert_eq!(titles, ["a/one.csv", "b/one.csv", "two", "oracle.csv", "nccl"]);
-        let kinds = ["nccl", "random", "bandit", "oracle", "bayes"].map(|name| entrant(name).unwrap().kind);
+        let kinds =
+            ["nccl", "random", "bandit", "oracle", "bayes"].map(|name| entrant(name, true).unwrap().kind);
         assert_eq!(kinds, [Kind::Nccl, Kind::Random, Kind::Tuner, Kind::Oracle, Kind::Bayes]);
     }
 
     #[test]
     fn an_unknown_name_names_the_known_ones() {
-        let error = entrant("oracel").unwrap_err().to_string();
+        let error = entrant("oracel", true).unwrap_err().to_string();
         assert!(error.contains("did you mean \"oracle\""), "{error}");
     }
 }

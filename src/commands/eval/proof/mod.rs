@@ -26,17 +26,17 @@ const HIDDEN: [(&str, &[&str]); 2] = [
 
 /// Makes the plan and carries it out.
 pub fn run(args: &EvalArgs, session: &Session) -> Result<Ending> {
-    let (name, policy) = roster::policy_alone(args)?;
+    let ((name, policy), notes) = (roster::policy_alone(args)?, !args.without_notes);
     let constants = ConstantsFile::load(&args.constants.constants)?;
     let evaluation = evaluation(args, session.seed, &constants);
     let near_and_far = near_and_far()?;
     let machines = near_and_far.len() + EqualTables::machines()?.len();
     let progress = session.progress("proof", evaluation.steps(machines));
     let step = || progress.advance(1).map_err(Error::from);
-    let with_bayes = [roster::decided_by(policy.clone(), &name), Entrant::bayes()];
+    let with_bayes = [roster::decided_by(policy.clone(), &name, notes), Entrant::bayes()];
     let judged = evaluation.cells(&near_and_far, &sizes(), &with_bayes, step)?;
     let same_call = SameCalls::new(&judged, 0).context("the clusters of the proof are not all there")?;
-    let (judged, compared) = evaluation.equal_tables(&sizes(), &entrants(&name, &policy)?, step)?;
+    let (judged, compared) = evaluation.equal_tables(&sizes(), &entrants(&name, &policy, notes)?, step)?;
     drop(progress);
     let equal_tables = Equal::new(compared, &judged, HIDDEN);
     let report = Report::new(args, name, same_call, equal_tables);
@@ -54,11 +54,11 @@ fn near_and_far() -> Result<Vec<Machine>> {
 }
 
 /// The policy that is told everything, those that are not, and who shows what that is worth.
-fn entrants(name: &str, policy: &PolicyFile) -> Result<Vec<Entrant>> {
-    let mut entrants = vec![roster::decided_by(policy.clone(), name)];
+fn entrants(name: &str, policy: &PolicyFile, notes: bool) -> Result<Vec<Entrant>> {
+    let mut entrants = vec![roster::decided_by(policy.clone(), name, notes)];
     for (title, features) in HIDDEN {
         let hidden = Hidden::of(features.iter().copied())?;
-        entrants.push(roster::decided_by(policy.clone(), title).hiding(hidden));
+        entrants.push(roster::decided_by(policy.clone(), title, notes).hiding(hidden));
     }
     entrants.push(Entrant::tuner("nccl", |seed| by_name("nccl", seed).expect("a tuner of the roster")));
     entrants.push(Entrant::bayes());
