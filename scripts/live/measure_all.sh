@@ -8,9 +8,9 @@
 #
 # PARTs: 8 4 2 10gbit 25gbit fitted episodes launcher guard beside threads (all, in this order, without any). Every result is
 # in OUT as soon as it is there, and OUT/summary.txt has a line for each. A part that fails or has no time left is skipped.
-# POLICY (shipped) is what is judged zero-shot and fitted; NCCL names libnccl.so.2 (else PyTorch's or the system's); IP and TC
-# name ip and tc where they are not on the search path; CLOCKS (first) are whose clocks count, BUDGET (20 s) is a sweep's,
-# LIMIT (900 s) that of everything, FITTERS (4) the threads of a fit.
+# POLICY (shipped) is what is judged zero-shot, told what the box is by CONTEXT (shared_gpu.toml beside this), and fitted; NCCL
+# names libnccl.so.2 (else PyTorch's or the system's); IP and TC name ip and tc where they are not on the search path; CLOCKS
+# (first) are whose clocks count, BUDGET (20 s) is a sweep's, LIMIT (900 s) that of everything, FITTERS (4) the threads of a fit.
 # Exit code 0: every part was carried out; 1: one was not; 2: usage.
 set -uo pipefail
 if [[ ! -x "${PROGRAM:-}" || ! -f "${LIBRARY:-}" || -z "${OUT:-}" ]]; then
@@ -18,6 +18,7 @@ if [[ ! -x "${PROGRAM:-}" || ! -f "${LIBRARY:-}" || -z "${OUT:-}" ]]; then
     exit 2
 fi
 program=$(readlink -f "$PROGRAM") library=$(readlink -f "$LIBRARY")
+context=$(readlink -f "${CONTEXT:-$(dirname "$0")/shared_gpu.toml}")
 mkdir -p "$OUT"
 out=$(readlink -f "$OUT") policy=${POLICY:-shipped} clocks=${CLOCKS:-first} budget=${BUDGET:-20} limit=${LIMIT:-900} fitters=${FITTERS:-4}
 if [[ "$policy" != shipped ]]; then policy=$(readlink -f "$policy"); fi
@@ -99,7 +100,8 @@ configuration() { # configuration NAME RANKS LARGEST CLOCKS WORDS...
         done
     done
     for clock in $clocks; do
-        step "eval-zero-$name-$clock" 50 "$program" live eval "${ours[@]}" --clock "$clock" --policy "$policy" --json
+        step "eval-zero-$name-$clock" 50 "$program" live eval "${ours[@]}" --clock "$clock" --policy "$policy" \
+            --context "$context" --json
     done
     echo "$name|$clocks|${ours[*]}" >>"$out/.configurations"
 }
