@@ -3,7 +3,7 @@
 //! The LSTM knows sizes by bands and calls by what they have in common; now and then it goes on believing in
 //! knobs whose every measurement says otherwise. What was measured of the very same kind of call outweighs
 //! what is believed of it: knobs that were tried give way to ones that were measured to be faster by more than luck,
-//! and NCCL's own are measured once beside whatever else is chosen, so that there is something to compare with.
+//! and NCCL's own are measured beside whatever else is chosen, so that there is something to compare with.
 
 use dynamiccl_spec::{Decision, Knobs, Measured, Query};
 
@@ -15,8 +15,12 @@ const KINDS: usize = 1024;
 const SETTINGS: usize = 8;
 /// How much the newest time counts at least: what the machine was like twenty calls ago matters little.
 const NEWEST: f64 = 0.2;
-/// How far from its mean a time counts: beyond is a pause of the machine.
+/// How far beyond its mean a time counts; the rest is a pause of the machine. A time that is shorter by as much shows that
+/// there were pauses before.
 const PAUSE: f64 = 1.25;
+/// How often NCCL's own are asked for: what ran once may have met a pause. No more: nobody may be measuring, or a gate may be
+/// in the way.
+const ASKED: u32 = 2;
 /// How much faster (as a share) a setting must have been than another to be taken instead: always, and beside that
 /// once for the luck of a single call, which falls with the root of the calls.
 const FASTER: f64 = 0.01;
@@ -32,8 +36,8 @@ pub(super) struct Notes {
 #[derive(Debug, Clone, Default)]
 struct Kind {
     notes: Vec<Note>,
-    /// Whether NCCL's own were asked for. Once is all: nobody may be measuring, or a gate may be in the way.
-    asked: bool,
+    /// How often NCCL's own were asked for.
+    asked: u32,
 }
 
 /// What a setting has taken.
@@ -85,7 +89,9 @@ impl Notes {
         let Kind { notes, asked } = self.kinds.get_mut(&Key::of(query))?;
         let of = |knobs: &Knobs| notes.iter().find(|note| note.knobs == *knobs);
         let (now, own) = (of(wanted)?, query.own());
-        if of(&own).is_none() && !std::mem::replace(asked, true) {
+        let doubtful = of(&own).is_none_or(|own| own.times < 2.0 && now.surely_faster_than(own));
+        if doubtful && *asked < ASKED {
+            *asked += 1;
             return Some((own, true));
         }
         let legal = |knobs: &Knobs| query.gated.pass(knobs).0 == *knobs;
@@ -97,8 +103,12 @@ impl Notes {
 
 impl Note {
     fn add(&mut self, micros: f64) {
+        if micros * PAUSE < self.mean {
+            (self.mean, self.times) = (micros, 1.0);
+            return;
+        }
         self.times = (self.times + 1.0).min(1.0 / NEWEST);
-        self.mean += (micros.clamp(self.mean / PAUSE, self.mean * PAUSE) - self.mean) / self.times;
+        self.mean += (micros.min(self.mean * PAUSE) - self.mean) / self.times;
     }
 
     fn surely_faster_than(&self, other: &Note) -> bool {
@@ -150,10 +160,21 @@ mod tests {
         assert_eq!(instead(&mut notes, 8), None, "nothing is known yet");
         learn(&mut notes, 8, 100.0);
         assert_eq!(instead(&mut notes, 8), Some((knobs(0), true)));
-        assert_eq!(instead(&mut notes, 8), None, "asking again would not help");
         learn(&mut notes, 0, 99.0);
         assert_eq!(instead(&mut notes, 8), None, "as fast as can be told");
         assert_eq!(instead(&mut notes, 0), None);
+    }
+
+    #[test]
+    fn nccls_own_has_a_second_chance_and_no_third() {
+        let mut notes = Notes::default();
+        learn(&mut notes, 8, 100.0);
+        assert_eq!(instead(&mut notes, 8), Some((knobs(0), true)));
+        learn(&mut notes, 0, 900.0);
+        assert_eq!(instead(&mut notes, 8), Some((knobs(0), true)));
+        assert_eq!(instead(&mut notes, 8), None, "nobody measures");
+        learn(&mut notes, 0, 50.0);
+        assert_eq!(instead(&mut notes, 8), Some((knobs(0), false)), "the first time was a pause");
     }
 
     #[test]
