@@ -10,8 +10,8 @@ cd "$(dirname "$0")/.."
 
 target=${CARGO_TARGET_DIR:-target}
 venv=$target/tensorboard-venv
-# The whole workspace, as the tests build it: one crate alone would build burn anew with other features.
-cargo build --release --workspace --locked
+# As the tests build it: anything less would build burn anew with other features.
+cargo test --release --workspace --locked --no-run --quiet
 dynamiccl=$(realpath "$target/release/dynamiccl")
 
 if [[ ! -x $venv/bin/python ]]; then python3 -m venv "$venv"; fi
