@@ -8,7 +8,7 @@ use dynamiccl_policies::policy::PolicyTuner;
 use dynamiccl_policies::probe::{Call, policy};
 use dynamiccl_policies::random::Random;
 use dynamiccl_spec::features::{CALL_WIDTH, Encoder, HISTORY_WIDTH};
-use dynamiccl_spec::{Decision, Query, Tuner};
+use dynamiccl_spec::{Decision, Measured, Query, Tuner};
 
 fn tuner(refresh: usize, memo: usize) -> PolicyTuner {
     PolicyTuner::with_memo(Arc::new(policy(6)), NonZeroUsize::new(refresh), memo)
@@ -93,4 +93,35 @@ fn what_is_remembered_changes_decisions() {
     });
     let differing = differing.count();
     assert!(differing > 40, "{differing} of {}", calls.len());
+}
+
+#[test]
+fn what_the_same_call_took_outweighs_what_is_believed_of_it_where_times_are_told() {
+    const NEVER_FULL: usize = 4096;
+    let calls = calls(200);
+    // How many calls, of whose knobs it was said that they take twice as long as NCCL's own, are NCCL's own from then on,
+    // and how many there were.
+    let given_up = |mut tuner: PolicyTuner| {
+        let (mut own, mut slow) = (0, 0);
+        for call in &calls {
+            let query = call.query();
+            let wanted = tuner.answer(&query).knobs;
+            if wanted == query.own() {
+                continue;
+            }
+            for (knobs, micros) in [(wanted, 200.0), (query.own(), 100.0)] {
+                tuner.learn(&query, &Measured { knobs, micros });
+            }
+            slow += 1;
+            own += i32::from(tuner.answer(&query).knobs == query.own());
+            tuner.begin();
+            assert_eq!(tuner.answer(&query).knobs, wanted, "a new job knows nothing of it");
+        }
+        assert!(slow > 40, "{slow} of {}", calls.len());
+        (own, slow)
+    };
+    let (own, slow) = given_up(tuner(NEVER_FULL, 64));
+    assert_eq!(own, slow);
+    assert_eq!(given_up(tuner(NEVER_FULL, 64).without_notes()), (0, slow));
+    assert_eq!(given_up(tuner(0, 64)), (0, slow), "deployed, nothing that was measured decides");
 }

@@ -130,7 +130,7 @@ impl<'a> Plan<'a> {
         let same_call = judged.and_then(|_| SameCalls::new(&report, 0));
         let policy = self.policy.map(|hash| format!("{hash:016x}"));
         let (constants, hidden) = (self.args.constants.constants.clone(), self.args.hide.clone());
-        Document { report, policy, constants, hidden, same_call, verdict }
+        Document { report, policy, constants, hidden, notes: !self.args.without_notes, same_call, verdict }
     }
 
     /// An environment with the jobs of the workload; none for cells and sweeps.

@@ -36,6 +36,11 @@ pub fn stamp(source: &Frozen, file: &Path) -> Result<Frozen> {
         name(file),
         document["hidden"]
     );
+    ensure!(
+        document["notes"] != false,
+        "{}: judged without notes; judge without --without-notes",
+        name(file)
+    );
     let mut frozen = source.clone();
     frozen.about.results = results(&document["tuners"][0]).with_context(|| name(file))?;
     Ok(frozen)
