@@ -3,6 +3,7 @@
 //! It is immutable and shared; what changes from call to call is its tuner's. Where its weights come
 //! from, a file or training, is not its business.
 
+mod belief;
 mod history;
 mod jobs;
 mod notes;

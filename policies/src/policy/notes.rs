@@ -3,28 +3,37 @@
 //! The LSTM knows sizes by bands and calls by what they have in common; now and then it goes on believing in
 //! knobs whose every measurement says otherwise. What was measured of the very same kind of call outweighs
 //! what is believed of it: knobs that were tried give way to ones that were measured to be faster by more than luck,
-//! and NCCL's own are measured beside whatever else is chosen, so that there is something to compare with.
+//! and NCCL's own are measured beside whatever else is chosen, so that there is something to compare with. Pairs that may be
+//! so much faster that finding out pays are tried, too.
 
-use dynamiccl_spec::{Decision, Knobs, Measured, Query};
+use dynamiccl_spec::math::ln;
+use dynamiccl_spec::{Decision, Knobs, Measured, Pair, Query};
 
+use super::belief::Belief;
 use crate::kinds::{ByKey, Key};
 
 /// Kinds of calls that notes are kept of; a job has some dozens.
 const KINDS: usize = 1024;
 /// Settings of a kind that notes are kept of: a policy that wants more of them has them take turns.
 const SETTINGS: usize = 8;
-/// How much the newest time counts at least: what the machine was like twenty calls ago matters little.
-const NEWEST: f64 = 0.2;
-/// How far beyond its mean a time counts; the rest is a pause of the machine. A time that is shorter by as much shows that
-/// there were pauses before.
-const PAUSE: f64 = 1.25;
+/// How many calls a mean is over at most: what the machine was like before matters little.
+const RECENT: f64 = 10.0;
+/// How far (ln) beyond its mean and twice the usual a time counts; the rest is a pause of the machine. A time that is shorter by
+/// as much shows that there were pauses before.
+const PAUSE: f64 = 0.2;
+/// How far (ln) apart two calls of the same setting usually are where nothing is known yet, and how many calls that counts.
+const USUAL: (f64, f64) = (0.05, 4.0);
 /// How often NCCL's own are asked for: what ran once may have met a pause. No more: nobody may be measuring, or a gate may be
 /// in the way.
 const ASKED: u32 = 2;
-/// How much faster (as a share) a setting must have been than another to be taken instead: always, and beside that
-/// once for the luck of a single call, which falls with the root of the calls.
+/// How much faster (ln) a setting must have been than another to be taken instead: always, and beside that so many spreads
+/// of what luck may do.
 const FASTER: f64 = 0.01;
-const LUCK: f64 = 0.08;
+const LUCK: f64 = 1.25;
+/// Calls after which a setting is known: one may have met a pause.
+const TWICE: f64 = 2.0;
+/// How often other pairs are tried because they may be faster.
+const TRIALS: u32 = 8;
 
 /// Notes of one job.
 #[derive(Debug, Clone, Default)]
@@ -33,21 +42,34 @@ pub(super) struct Notes {
 }
 
 /// What is known of one kind of call.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 struct Kind {
     notes: Vec<Note>,
+    /// How far (ln) a call is from the mean of its setting: the mean, and over how many.
+    apart: (f64, f64),
     /// How often NCCL's own were asked for.
     asked: u32,
+    /// How often other pairs were tried.
+    trials: u32,
 }
 
 /// What a setting has taken.
 #[derive(Debug, Clone, Copy)]
 struct Note {
     knobs: Knobs,
-    /// µs, newer ones counting more.
+    /// Mean of ln µs, newer ones counting more.
     mean: f64,
-    /// How many times the mean is worth.
+    /// How many calls it is over.
     times: f64,
+}
+
+/// What might be faster.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Trial {
+    /// Knobs that were tried before.
+    Again(Knobs),
+    /// A pair that was not.
+    New(Pair),
 }
 
 impl Notes {
@@ -61,18 +83,8 @@ impl Notes {
         let Measured { knobs, micros } = *measured;
         let key = Key::of(query);
         let room = self.kinds.len() < KINDS || self.kinds.contains_key(&key);
-        if !room || !micros.is_finite() || micros <= 0.0 {
-            return;
-        }
-        let Kind { notes, .. } = self.kinds.entry(key).or_default();
-        if let Some(note) = notes.iter_mut().find(|note| note.knobs == knobs) {
-            return note.add(micros);
-        }
-        let new = Note { knobs, mean: micros, times: 1.0 };
-        if notes.len() < SETTINGS {
-            notes.push(new);
-        } else if let Some(slowest) = notes.iter_mut().max_by(|a, b| a.mean.total_cmp(&b.mean)) {
-            *slowest = new;
+        if room && micros.is_finite() && micros > 0.0 {
+            self.kinds.entry(key).or_default().learn(knobs, ln(micros));
         }
     }
 
@@ -86,34 +98,123 @@ impl Notes {
 
     /// Knobs to use instead of the wanted ones, and whether only to learn about them.
     fn instead(&mut self, query: &Query<'_>, wanted: &Knobs) -> Option<(Knobs, bool)> {
-        let Kind { notes, asked } = self.kinds.get_mut(&Key::of(query))?;
-        let of = |knobs: &Knobs| notes.iter().find(|note| note.knobs == *knobs);
-        let (now, own) = (of(wanted)?, query.own());
-        let doubtful = of(&own).is_none_or(|own| own.times < 2.0 && now.surely_faster_than(own));
-        if doubtful && *asked < ASKED {
-            *asked += 1;
+        let kind = self.kinds.get_mut(&Key::of(query))?;
+        let (now, own) = (*kind.of(wanted)?, query.own());
+        let doubtful = kind.of(&own).is_none_or(|own| own.times < TWICE && kind.surely_faster(&now, own));
+        if doubtful && kind.asked < ASKED {
+            kind.asked += 1;
             return Some((own, true));
         }
-        let legal = |knobs: &Knobs| query.gated.pass(knobs).0 == *knobs;
-        let faster = notes.iter().filter(|note| note.surely_faster_than(now) && legal(&note.knobs));
+        if now.times < TWICE {
+            return None;
+        }
+        let faster =
+            kind.notes.iter().filter(|note| kind.surely_faster(note, &now) && legal(query, &note.knobs));
         let fastest = faster.min_by(|a, b| a.mean.total_cmp(&b.mean))?;
         Some((fastest.knobs, false))
+    }
+
+    /// What to try instead of knobs that were tried before, because it may be so much faster that one call for it pays: of
+    /// these pairs, with what is believed of their ln µs.
+    pub fn trial(
+        &mut self,
+        query: &Query<'_>,
+        knobs: &Knobs,
+        pairs: impl Iterator<Item = (Pair, Belief)>,
+    ) -> Option<Trial> {
+        let kind = self.kinds.get_mut(&Key::of(query))?;
+        let now = kind.of(knobs).filter(|note| note.times >= TWICE)?.mean;
+        if kind.trials >= TRIALS {
+            return None;
+        }
+        let others = pairs.filter(|(pair, _)| knobs.pair != Some(*pair));
+        let worth = others.filter_map(|(pair, belief)| {
+            let (trial, belief) = kind.about(pair, belief);
+            let possible = match &trial {
+                Trial::Again(knobs) => legal(query, knobs),
+                Trial::New(_) => true,
+            };
+            possible.then(|| (belief.worth_trying(now), trial))
+        });
+        let best = worth.filter(|(worth, _)| *worth > 0.0).max_by(|a, b| a.0.total_cmp(&b.0))?;
+        kind.trials += 1;
+        Some(best.1)
+    }
+
+    /// Whether other pairs may still be tried for such a call.
+    pub fn trials_left(&self, query: &Query<'_>) -> bool {
+        self.kinds.get(&Key::of(query)).is_some_and(|kind| kind.trials < TRIALS)
+    }
+}
+
+fn legal(query: &Query<'_>, knobs: &Knobs) -> bool {
+    query.gated.pass(knobs).0 == *knobs
+}
+
+impl Default for Kind {
+    fn default() -> Self {
+        Kind { notes: Vec::new(), apart: USUAL, asked: 0, trials: 0 }
+    }
+}
+
+impl Kind {
+    fn of(&self, knobs: &Knobs) -> Option<&Note> {
+        self.notes.iter().find(|note| note.knobs == *knobs)
+    }
+
+    fn learn(&mut self, knobs: Knobs, log: f64) {
+        let usual = self.apart.0;
+        if let Some(note) = self.notes.iter_mut().find(|note| note.knobs == knobs) {
+            let off = log - note.mean;
+            let (mean, calls) = &mut self.apart;
+            *calls += 1.0;
+            *mean += (off.abs().min(2.0 * *mean + PAUSE) - *mean) / *calls;
+            return note.add(log, 2.0 * usual + PAUSE);
+        }
+        let new = Note { knobs, mean: log, times: 1.0 };
+        if self.notes.len() < SETTINGS {
+            self.notes.push(new);
+        } else if let Some(slowest) = self.notes.iter_mut().max_by(|a, b| a.mean.total_cmp(&b.mean)) {
+            *slowest = new;
+        }
+    }
+
+    /// Whether a setting is faster than another by more than luck.
+    fn surely_faster(&self, note: &Note, other: &Note) -> bool {
+        let luck = LUCK * self.spread() * (1.0 / note.times + 1.0 / other.times).sqrt();
+        note.mean + FASTER + luck < other.mean
+    }
+
+    /// One spread of the ln µs of a call.
+    fn spread(&self) -> f64 {
+        // Of a normal distribution, the mean distance is 0.8 spreads.
+        1.25 * self.apart.0
+    }
+
+    /// What is to be tried of a pair, and what is believed of it with what was measured.
+    fn about(&self, pair: Pair, belief: Belief) -> (Trial, Belief) {
+        let of_pair = self.notes.iter().filter(|note| note.knobs.pair == Some(pair));
+        match of_pair.min_by(|a, b| a.mean.total_cmp(&b.mean)) {
+            Some(note) => {
+                // A single call that took much longer than was believed has met a pause, as likely as not.
+                let pause = if note.times < TWICE { (note.mean - belief.mean).max(0.0) / 2.0 } else { 0.0 };
+                let spread = self.spread() / note.times.sqrt() + pause;
+                (Trial::Again(note.knobs), belief.and(Belief { mean: note.mean, spread }))
+            }
+            None => (Trial::New(pair), belief),
+        }
     }
 }
 
 impl Note {
-    fn add(&mut self, micros: f64) {
-        if micros * PAUSE < self.mean {
-            (self.mean, self.times) = (micros, 1.0);
+    /// Counts a call, as far as it is within `reach` of the mean.
+    fn add(&mut self, log: f64, reach: f64) {
+        if log < self.mean - reach {
+            (self.mean, self.times) = (log, 1.0);
             return;
         }
-        self.times = (self.times + 1.0).min(1.0 / NEWEST);
-        self.mean += (micros.min(self.mean * PAUSE) - self.mean) / self.times;
-    }
-
-    fn surely_faster_than(&self, other: &Note) -> bool {
-        let luck = LUCK / self.times.min(other.times).sqrt();
-        self.mean * (1.0 + FASTER + luck) < other.mean
+        self.times = (self.times + 1.0).min(RECENT);
+        self.mean += (log - self.mean).min(reach) / self.times;
     }
 }
 
@@ -122,7 +223,7 @@ mod tests {
     use dynamiccl_spec::context::JobContext;
     use dynamiccl_spec::features::{CallContext, Encoder, PastCall};
     use dynamiccl_spec::gates::GateSet;
-    use dynamiccl_spec::{ChannelChoice, Collective, CostTable, Gated, Head, Mask, Pair, PairMask};
+    use dynamiccl_spec::{ChannelChoice, Collective, CostTable, Gated, Head, Mask, PairMask};
 
     use super::*;
 
@@ -174,6 +275,7 @@ mod tests {
         assert_eq!(instead(&mut notes, 8), Some((knobs(0), true)));
         assert_eq!(instead(&mut notes, 8), None, "nobody measures");
         learn(&mut notes, 0, 50.0);
+        learn(&mut notes, 8, 100.0);
         assert_eq!(instead(&mut notes, 8), Some((knobs(0), false)), "the first time was a pause");
     }
 
@@ -182,6 +284,8 @@ mod tests {
         let mut notes = Notes::default();
         learn(&mut notes, 8, 120.0);
         learn(&mut notes, 0, 100.0);
+        assert_eq!(instead(&mut notes, 8), None, "once may have been a pause");
+        learn(&mut notes, 8, 120.0);
         assert_eq!(instead(&mut notes, 8), Some((knobs(0), false)));
         assert_eq!(instead(&mut notes, 4), None, "what was never tried may be tried");
         (0..20).for_each(|_| learn(&mut notes, 0, 150.0));
@@ -207,6 +311,57 @@ mod tests {
     }
 
     #[test]
+    fn where_calls_differ_a_lot_more_must_lie_between_two_settings() {
+        let differs = |noise: f64| {
+            let mut notes = Notes::default();
+            for call in 0..10 {
+                let luck = if call % 2 == 0 { 1.0 + noise } else { 1.0 - noise };
+                learn(&mut notes, 8, 120.0 * luck);
+                learn(&mut notes, 0, 100.0 * luck);
+            }
+            instead(&mut notes, 8).is_some()
+        };
+        assert_eq!([0.0, 0.1, 0.4].map(differs), [true, true, false]);
+    }
+
+    /// What is tried of another pair of which this is believed, µs and spread, instead of 8 channels of the first.
+    fn trial(notes: &mut Notes, micros: f64, spread: f64) -> Option<Trial> {
+        let belief = Belief { mean: ln(micros), spread };
+        let pairs = [(knobs(0).pair, 1.0), (Pair::from_index(5), ln(micros))];
+        let pairs = pairs.into_iter().filter_map(|(pair, mean)| Some((pair?, Belief { mean, ..belief })));
+        ask(1 << 20, Mask::ALL, |query| notes.trial(query, &knobs(8), pairs))
+    }
+
+    #[test]
+    fn a_pair_is_tried_where_finding_out_pays() {
+        let pair = Pair::from_index(5).unwrap();
+        let mut notes = Notes::default();
+        learn(&mut notes, 8, 100.0);
+        assert_eq!(trial(&mut notes, 50.0, 0.1), None, "not before it is known what calls take");
+        learn(&mut notes, 8, 100.0);
+        assert_eq!(trial(&mut notes, 120.0, 0.02), None, "surely slower");
+        assert_eq!(trial(&mut notes, 200.0, 0.6), None, "it may be faster, but a trial is dear");
+        assert_eq!(trial(&mut notes, 120.0, 0.2), Some(Trial::New(pair)));
+        let other = Knobs { pair: Some(pair), ..knobs(4) };
+        let tell = |notes: &mut Notes, micros| {
+            ask(1 << 20, Mask::ALL, |query| notes.learn(query, &Measured { knobs: other, micros }));
+        };
+        tell(&mut notes, 900.0);
+        assert_eq!(trial(&mut notes, 100.0, 0.2), Some(Trial::Again(other)), "once may have been a pause");
+        (0..2).for_each(|_| tell(&mut notes, 130.0));
+        assert_eq!(trial(&mut notes, 100.0, 0.2), None, "it was seen to be slower");
+    }
+
+    #[test]
+    fn trials_come_to_an_end() {
+        let mut notes = Notes::default();
+        (0..2).for_each(|_| learn(&mut notes, 8, 100.0));
+        let tried = (0..100).filter(|_| trial(&mut notes, 80.0, 0.1).is_some()).count();
+        assert_eq!(tried, TRIALS as usize);
+        assert!(!ask(1 << 20, Mask::ALL, |query| notes.trials_left(query)));
+    }
+
+    #[test]
     fn one_pause_of_the_machine_changes_little() {
         let mut notes = Notes::default();
         for _ in 0..5 {
@@ -222,7 +377,7 @@ mod tests {
     #[test]
     fn what_a_gate_forbids_is_not_taken_however_fast_it_was() {
         let mut notes = Notes::default();
-        learn(&mut notes, 8, 200.0);
+        (0..2).for_each(|_| learn(&mut notes, 8, 200.0));
         learn(&mut notes, 0, 200.0);
         learn(&mut notes, 2, 100.0);
         assert_eq!(instead(&mut notes, 8), Some((knobs(2), false)));

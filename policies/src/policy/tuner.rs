@@ -4,12 +4,15 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use dynamiccl_spec::features::CALL_WIDTH;
-use dynamiccl_spec::{Decision, Fallback, Head, Measure, Measured, Query, Tuner};
+use dynamiccl_spec::ids::PAIRS;
+use dynamiccl_spec::math::ln;
+use dynamiccl_spec::{Decision, Fallback, Head, Knobs, Measure, Measured, Pair, Query, Tuner};
 
 use super::Policy;
+use super::belief::Belief;
 use super::history::History;
 use super::jobs::Jobs;
-use super::notes::Notes;
+use super::notes::{Notes, Trial};
 use crate::memo::{Key, Memo};
 use crate::network::activation::exp;
 use crate::network::{Memory, Scratch};
@@ -85,10 +88,37 @@ impl PolicyTuner {
             return settled;
         }
         let decision = self.thought(query);
-        match &mut self.notes {
-            Some(notes) => notes.weigh(query, decision),
-            None => decision,
-        }
+        let Some(notes) = &mut self.notes else { return decision };
+        let decision = notes.weigh(query, decision);
+        if decision.exploratory { decision } else { self.trial(query, &decision.knobs).unwrap_or(decision) }
+    }
+
+    /// What to try instead of these knobs, because it may be faster.
+    fn trial(&mut self, query: &Query<'_>, knobs: &Knobs) -> Option<Decision> {
+        let notes = self.notes.as_mut().filter(|notes| notes.trials_left(query))?;
+        let (network, guard, scratch) = (self.policy.network(), self.policy.guard(), &mut self.scratch);
+        let (job, _) = self.jobs.of(network, query.encoder);
+        query.encoder.call(query.call, &mut self.call);
+        network.think(job, &self.call, &self.memory, scratch);
+        let micros = scratch.estimates().micros(&query.call.table);
+        let mask = guard.narrow(query);
+        let ln_spreads = network.ln_spreads(scratch);
+        let pairs = (0..PAIRS).filter(|&at| mask.allows(Head::Pair, at)).filter_map(|at| {
+            let (mean, spread) = (ln(f64::from(micros.0.as_flattened()[at])), f64::from(exp(ln_spreads[at])));
+            let known = mean.is_finite() && spread > 0.0 && spread.is_finite();
+            Pair::from_index(at).filter(|_| known).map(|pair| (pair, Belief { mean, spread }))
+        });
+        let knobs = match notes.trial(query, knobs, pairs)? {
+            Trial::Again(knobs) => knobs,
+            Trial::New(pair) => {
+                let choose = |head, logits: &[f32]| match head {
+                    Head::Pair => pair.index(),
+                    head => guard.choose(head, logits, 0),
+                };
+                network.act(job, &self.call, &self.memory, &mask, scratch, choose).choice.knobs()?
+            }
+        };
+        Some(Decision { exploratory: true, ..Decision::chosen(query, knobs) })
     }
 
     /// What the policy says, where there is something to choose.
