@@ -3,7 +3,7 @@
 //!
 //!     training_steps ENVIRONMENTS STEPS EPOCHS MINIBATCHES CELLS UPDATES whole|ppo
 //!
-//! Everything else is as in a run of stage 1; `ppo` leaves out what only a simulator allows, lessons in hindsight. No
+//! Layers beside the LSTM have 64 numbers, as the other's. Everything else is as in a run of stage 1; `ppo` leaves out what only a simulator allows, lessons in hindsight. No
 //! epoch is left out, however far the policy has moved. Seconds are those on a core; the first update warms up and does not
 //! count.
 
@@ -13,11 +13,15 @@ use std::error::Error;
 use std::sync::Arc;
 
 use dynamiccl_agent::Config;
+use dynamiccl_agent::config::NetworkConfig;
 use dynamiccl_agent::learn::Device;
 use dynamiccl_agent::subject::Knobs;
 use dynamiccl_agent::training::{Event, Setup, Training};
 use dynamiccl_env::curriculum::Curriculum;
 use dynamiccl_env::model::ConstantsFile;
+
+/// Width of all layers but the LSTM, as RecurrentPPO has it.
+const WIDTH: usize = 64;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let mut words: Vec<String> = std::env::args().skip(1).collect();
@@ -30,6 +34,10 @@ fn main() -> Result<(), Box<dyn Error>> {
     };
     let mut config = Config::default();
     (config.network.memory, config.network.table) = (*cells, false);
+    let NetworkConfig { embedding, expert, resource, critic, .. } = &mut config.network;
+    for width in [embedding, expert, resource, critic] {
+        *width = WIDTH;
+    }
     (config.rollout.environments, config.rollout.steps) = (*environments, *steps);
     (config.optimiser.epochs, config.optimiser.minibatches) = (*epochs, *minibatches);
     if !lessons {
