@@ -6,7 +6,7 @@ use std::sync::Arc;
 use dynamiccl_spec::features::CALL_WIDTH;
 use dynamiccl_spec::ids::PAIRS;
 use dynamiccl_spec::math::ln;
-use dynamiccl_spec::{Decision, Fallback, Head, Knobs, Measure, Measured, Pair, Query, Tuner};
+use dynamiccl_spec::{Decision, Fallback, Head, Knobs, Measure, Measured, Pair, Path, Query, Tuner};
 
 use super::Policy;
 use super::belief::Belief;
@@ -112,6 +112,7 @@ impl PolicyTuner {
             Trial::Again(knobs) => knobs,
             Trial::New(pair) => {
                 let choose = |head, logits: &[f32]| match head {
+                    Head::Path => Path::Nccl.id(),
                     Head::Pair => pair.index(),
                     head => guard.choose(head, logits, 0),
                 };
