@@ -7,6 +7,8 @@ use dynamiccl_spec::math::{exp, ln};
 const LATER: f64 = 12.0;
 /// Most (ln) that a trial may be expected to cost.
 const DEAREST: f64 = 0.4;
+/// A spread that says nothing is known: an untrained network has 1 everywhere, and does as NCCL does.
+const VAGUE: f64 = 0.9;
 /// The scale of a logistic distribution with a spread of 1.
 const SCALE: f64 = 0.5513;
 
@@ -19,6 +21,12 @@ pub(super) struct Belief {
 }
 
 impl Belief {
+    /// What a network believes; none where it knows nothing.
+    pub fn new(micros: f32, ln_spread: f32) -> Option<Belief> {
+        let (mean, spread) = (ln(f64::from(micros)), exp(f64::from(ln_spread)));
+        (mean.is_finite() && spread > 0.0 && spread < VAGUE).then_some(Belief { mean, spread })
+    }
+
     /// Both beliefs, if they know nothing of each other.
     pub fn and(self, other: Belief) -> Belief {
         let [mine, theirs] = [self, other].map(|belief| 1.0 / (belief.spread * belief.spread));
@@ -46,6 +54,15 @@ mod tests {
 
     fn belief(mean: f64, spread: f64) -> Belief {
         Belief { mean, spread }
+    }
+
+    #[test]
+    fn who_knows_nothing_believes_nothing() {
+        let known = |micros, ln_spread| Belief::new(micros, ln_spread).is_some();
+        assert!(known(10.0, -2.0));
+        for (micros, ln_spread) in [(10.0, 0.0), (10.0, f32::NAN), (10.0, -1e30), (-1.0, -2.0), (0.0, -2.0)] {
+            assert!(!known(micros, ln_spread), "{micros} {ln_spread}");
+        }
     }
 
     #[test]

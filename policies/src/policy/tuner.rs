@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use dynamiccl_spec::features::CALL_WIDTH;
 use dynamiccl_spec::ids::PAIRS;
-use dynamiccl_spec::math::ln;
 use dynamiccl_spec::{Decision, Fallback, Head, Knobs, Measure, Measured, Pair, Path, Query, Tuner};
 
 use super::Policy;
@@ -104,9 +103,8 @@ impl PolicyTuner {
         let mask = guard.narrow(query);
         let ln_spreads = network.ln_spreads(scratch);
         let pairs = (0..PAIRS).filter(|&at| mask.allows(Head::Pair, at)).filter_map(|at| {
-            let (mean, spread) = (ln(f64::from(micros.0.as_flattened()[at])), f64::from(exp(ln_spreads[at])));
-            let known = mean.is_finite() && spread > 0.0 && spread.is_finite();
-            Pair::from_index(at).filter(|_| known).map(|pair| (pair, Belief { mean, spread }))
+            let belief = Belief::new(micros.0.as_flattened()[at], ln_spreads[at])?;
+            Pair::from_index(at).map(|pair| (pair, belief))
         });
         let knobs = match notes.trial(query, knobs, pairs)? {
             Trial::Again(knobs) => knobs,
