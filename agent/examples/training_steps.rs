@@ -3,9 +3,9 @@
 //!
 //!     training_steps ENVIRONMENTS STEPS EPOCHS MINIBATCHES CELLS UPDATES whole|ppo
 //!
-//! Layers beside the LSTM have 64 numbers, as the other's. Everything else is as in a run of stage 1; `ppo` leaves out what only a simulator allows, lessons in hindsight. No
-//! epoch is left out, however far the policy has moved. Seconds are those on a core; the first update warms up and does not
-//! count.
+//! Layers beside the LSTM have 64 numbers, as the other's. Everything else is as in a run of stage 1; `ppo` leaves out what
+//! only a simulator allows, lessons in hindsight. No epoch is left out, however far the policy has moved. Seconds are those on
+//! a core; the first update warms up and does not count.
 
 mod clock;
 

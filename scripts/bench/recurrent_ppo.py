@@ -4,8 +4,8 @@
     scripts/bench/recurrent_ppo.py [--rounds 3] [--updates 3] [--minibatches 4] [--json] [--binary PATH] [--venv DIR]
 
 Both gather 16 environments x 128 steps and go through them 4 times, with one LSTM of 128 cells that policy and value
-share and layers of 64 besides. Theirs acts in CartPole-v1, twice in each round: with its own batch size (128 steps) and with ours (the rollout
-in that many minibatches of whole sequences). Ours acts in its own simulator (agent/examples/training_steps.rs), which
+share and layers of 64 besides. Theirs acts in CartPole-v1, twice in each round: with its own batch size (128 steps)
+and with ours (the rollout in that many minibatches of whole sequences). Ours acts in its own simulator (agent/examples/training_steps.rs), which
 sees 214 numbers where CartPole has 4, and chooses with five heads; also twice: PPO alone, which is what the other does,
 and as a run of ours is, with lessons in hindsight beside. The first update of each round warms up and does not count.
 Rounds alternate, so that a machine which slows down slows both, and times are those on a core, so that others who use

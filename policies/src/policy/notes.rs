@@ -123,10 +123,7 @@ impl Notes {
         pairs: impl Iterator<Item = (Pair, Belief)>,
     ) -> Option<Trial> {
         let kind = self.kinds.get_mut(&Key::of(query))?;
-        let now = kind.of(knobs).filter(|note| note.times >= TWICE)?.mean;
-        if kind.trials >= TRIALS {
-            return None;
-        }
+        let now = kind.settled(knobs)?;
         let others = pairs.filter(|(pair, _)| knobs.pair != Some(*pair));
         let worth = others.filter_map(|(pair, belief)| {
             let (trial, belief) = kind.about(pair, belief);
@@ -141,9 +138,9 @@ impl Notes {
         Some(best.1)
     }
 
-    /// Whether other pairs may still be tried for such a call.
-    pub fn trials_left(&self, query: &Query<'_>) -> bool {
-        self.kinds.get(&Key::of(query)).is_some_and(|kind| kind.trials < TRIALS)
+    /// Whether other pairs may be tried instead of these knobs.
+    pub fn may_try(&self, query: &Query<'_>, knobs: &Knobs) -> bool {
+        self.kinds.get(&Key::of(query)).is_some_and(|kind| kind.settled(knobs).is_some())
     }
 }
 
@@ -160,6 +157,12 @@ impl Default for Kind {
 impl Kind {
     fn of(&self, knobs: &Knobs) -> Option<&Note> {
         self.notes.iter().find(|note| note.knobs == *knobs)
+    }
+
+    /// The mean of knobs that are known, as long as others may be tried.
+    fn settled(&self, knobs: &Knobs) -> Option<f64> {
+        let known = self.of(knobs).filter(|note| note.times >= TWICE && self.trials < TRIALS);
+        known.map(|note| note.mean)
     }
 
     fn learn(&mut self, knobs: Knobs, log: f64) {
@@ -358,7 +361,7 @@ mod tests {
         (0..2).for_each(|_| learn(&mut notes, 8, 100.0));
         let tried = (0..100).filter(|_| trial(&mut notes, 80.0, 0.1).is_some()).count();
         assert_eq!(tried, TRIALS as usize);
-        assert!(!ask(1 << 20, Mask::ALL, |query| notes.trials_left(query)));
+        assert!(!ask(1 << 20, Mask::ALL, |query| notes.may_try(query, &knobs(8))));
     }
 
     #[test]

@@ -94,7 +94,7 @@ impl PolicyTuner {
 
     /// What to try instead of these knobs, because it may be faster.
     fn trial(&mut self, query: &Query<'_>, knobs: &Knobs) -> Option<Decision> {
-        let notes = self.notes.as_mut().filter(|notes| notes.trials_left(query))?;
+        let notes = self.notes.as_mut().filter(|notes| notes.may_try(query, knobs))?;
         let (network, guard, scratch) = (self.policy.network(), self.policy.guard(), &mut self.scratch);
         let (job, _) = self.jobs.of(network, query.encoder);
         query.encoder.call(query.call, &mut self.call);
