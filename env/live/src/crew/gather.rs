@@ -108,7 +108,7 @@ pub fn gather(
     let members = members
         .map(|(rank, (Arrived { pid, stream }, child))| Member::new(rank as u32, pid, stream, child))
         .collect();
-    Ok(Crew { members, events, limits, stop })
+    Ok(Crew { members, events, limits, stop, looked: Instant::now() })
 }
 
 struct Arrived {

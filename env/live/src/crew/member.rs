@@ -108,7 +108,7 @@ impl Member {
     pub fn hear(&mut self, event: Event) {
         match event {
             Event::Said(reply, when) => {
-                self.heard = when;
+                self.heard = self.heard.max(when);
                 self.take(*reply, when);
             }
             Event::Closed(_) if self.released => {}
@@ -124,13 +124,13 @@ impl Member {
         match reply {
             Reply::Beat { steps, doing } => {
                 if steps != self.steps {
-                    (self.steps, self.moved) = (steps, when);
+                    (self.steps, self.moved) = (steps, self.moved.max(when));
                 }
                 self.doing = doing;
             }
             Reply::Done(answer) => {
                 self.released = answer == Answer::Ended;
-                (self.answer, self.asked, self.moved) = (Some(answer), false, when);
+                (self.answer, self.asked, self.moved) = (Some(answer), false, self.moved.max(when));
             }
             Reply::Failed { doing, why, remote } => {
                 self.doing = doing;
@@ -150,6 +150,12 @@ impl Member {
         } else if self.asked && since(self.moved) > stall {
             self.blame(What::Stalled(since(self.moved).as_secs()));
         }
+    }
+
+    /// Leaves time in which nobody listened to it out of what is held against it.
+    pub fn excuse(&mut self, away: Duration, now: Instant) {
+        self.heard = now.min(self.heard + away);
+        self.moved = now.min(self.moved + away);
     }
 
     /// Keeps what is nearest to the cause.

@@ -51,6 +51,8 @@ pub struct Crew {
     limits: Limits,
     /// Whether somebody wants to stop.
     stop: Box<dyn Fn() -> bool + Send>,
+    /// When workers were looked at last.
+    looked: Instant,
 }
 
 impl Crew {
@@ -98,8 +100,7 @@ impl Crew {
                 return Err(());
             }
             self.listen(GLANCE);
-            let (silence, now) = (self.limits.silence, Instant::now());
-            self.members.iter_mut().for_each(|member| member.look(silence, limit, now));
+            self.look(limit);
             if self.members.iter().any(Member::is_at_fault) {
                 return Err(());
             }
@@ -117,6 +118,18 @@ impl Crew {
         }
     }
 
+    /// Looks whether all workers are getting on. Time in which nobody listened to them, because the coordinator had
+    /// other work or no core to run on, is not held against them.
+    fn look(&mut self, stall: Duration) {
+        let now = Instant::now();
+        let away = now.saturating_duration_since(self.looked).saturating_sub(GLANCE);
+        self.looked = now;
+        for member in &mut self.members {
+            member.excuse(away, now);
+            member.look(self.limits.silence, stall, now);
+        }
+    }
+
     /// Finds out whose fault it is.
     fn inquire(&mut self) -> LiveError {
         if (self.stop)() {
@@ -125,8 +138,7 @@ impl Crew {
         let until = Instant::now() + INQUEST;
         while Instant::now() < until && !self.members.iter().any(Member::is_dead) {
             self.listen(GLANCE);
-            let (silence, now) = (self.limits.silence, Instant::now());
-            self.members.iter_mut().for_each(|member| member.look(silence, Duration::MAX, now));
+            self.look(Duration::MAX);
         }
         let faults = self.members.iter_mut().filter_map(Member::fault);
         let worst = faults.min_by_key(|fault| (fault.what.gravity(), fault.rank));
@@ -156,4 +168,54 @@ impl std::fmt::Debug for Crew {
 /// What a worker said, and when that was heard.
 fn event_of(reply: Reply) -> Event {
     Event::Said(Box::new(reply), Instant::now())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::Writer;
+    use std::net::{TcpListener, TcpStream};
+    use std::sync::mpsc::{self, Sender};
+    use std::thread;
+
+    const SILENCE: Duration = Duration::from_millis(400);
+
+    /// A crew of one whose events the test makes up; the connection is kept open.
+    fn crew() -> (Crew, Sender<(usize, Event)>, TcpStream) {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let stream = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (send, events) = mpsc::channel();
+        let limits = Limits { silence: SILENCE, stall: 4 * SILENCE, ..Limits::default() };
+        let members = vec![Member::new(0, 1, Writer::new(listener.accept().unwrap().0), None)];
+        let crew = Crew { members, events, limits, stop: Box::new(|| false), looked: Instant::now() };
+        (crew, send, stream)
+    }
+
+    fn beat() -> (usize, Event) {
+        (0, event_of(Reply::Beat { steps: 1, doing: "waiting".to_owned() }))
+    }
+
+    #[test]
+    fn beats_that_nobody_heard_in_time_are_no_silence() {
+        let (mut crew, send, _open) = crew();
+        for _ in 0..4 {
+            send.send(beat()).unwrap();
+            thread::sleep(SILENCE / 2);
+        }
+        send.send((0, event_of(Reply::Done(Answer::Ended)))).unwrap();
+        // What was said long ago is heard before what was said just now.
+        crew.members[0].ask(&Request::End);
+        assert_eq!(crew.collect(&[0], crew.limits.stall), Ok(()));
+    }
+
+    #[test]
+    fn a_worker_that_beats_no_more_is_silent_however_long_the_coordinator_was_away() {
+        let (mut crew, send, _open) = crew();
+        send.send(beat()).unwrap();
+        thread::sleep(3 * SILENCE);
+        let asked = Instant::now();
+        let error = crew.ask(&Request::End).unwrap_err().to_string();
+        assert!(error.contains("rank 0 has said nothing for"), "{error}");
+        assert!(asked.elapsed() < SILENCE + INQUEST + 8 * GLANCE, "{:?}", asked.elapsed());
+    }
 }
