@@ -106,7 +106,7 @@ fn gradient(params: &[f32], batch: &Batch, device: &Device) -> (f32, Vec<f32>) {
     };
     let state = Array2::zeros((SEQUENCES, CELLS));
     let begins = [false; ROWS];
-    let pass = lstm.pass(batch.seen.view(), &begins, state.view(), state.view());
+    let pass = lstm.pass(batch.seen.clone(), &begins, state.view(), state.view());
     let leaf = |numbers: &[f32], dims| matrix(numbers, dims, device).require_grad();
     let hidden = leaf(pass.hidden.as_slice().expect("row after row"), [ROWS, CELLS]);
     let weight = leaf(&params[LSTM..LSTM + HEAD_WEIGHT], [CELLS, OUTPUTS]);
@@ -115,7 +115,7 @@ fn gradient(params: &[f32], batch: &Batch, device: &Device) -> (f32, Vec<f32>) {
     let mut gradients = loss.backward();
     let mut of = |leaf: &Tensor<2>| numbers(leaf.grad_remove(&mut gradients).expect("a leaf"));
     let by_hidden = Array2::from_shape_vec((ROWS, CELLS), of(&hidden)).expect("as many numbers");
-    let back = lstm.backward(&pass, by_hidden.view(), 0);
+    let back = lstm.backward(pass, by_hidden.view(), 0);
     let mut gradient = back.weight.into_raw_vec_and_offset().0;
     gradient.extend(back.bias);
     gradient.extend(of(&weight));

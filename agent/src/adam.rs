@@ -5,6 +5,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::wide::wide;
+
 /// How much of the mean of gradients stays with each step.
 const KEEP_MEAN: f64 = 0.9;
 /// How much of the mean of their squares stays.
@@ -51,13 +53,14 @@ impl Adam {
         let (keep, take) = (KEEP_MEAN as f32, (1.0 - KEEP_MEAN) as f32);
         let (keep_square, take_square) = (KEEP_SQUARE as f32, (1.0 - KEEP_SQUARE) as f32);
         let moments = self.means.iter_mut().zip(&mut self.squares);
-        for (((value, &slope), (mean, square)), pace) in
-            values.iter_mut().zip(gradient).zip(moments).zip(pace)
-        {
-            *mean = keep * *mean + take * slope;
-            *square = keep_square * *square + take_square * slope * slope;
-            *value -= pace * rate * *mean / (square.sqrt() / spread + SMALLEST);
-        }
+        let numbers = values.iter_mut().zip(gradient).zip(moments).zip(pace);
+        wide!({
+            for (((value, &slope), (mean, square)), pace) in numbers {
+                *mean = keep * *mean + take * slope;
+                *square = keep_square * *square + take_square * slope * slope;
+                *value -= pace * rate * *mean / (square.sqrt() / spread + SMALLEST);
+            }
+        });
     }
 }
 

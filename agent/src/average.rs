@@ -5,6 +5,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::wide::wide;
+
 /// How much of the mean stays after a step, once there have been many.
 const KEPT: f32 = 0.998;
 
@@ -25,7 +27,12 @@ impl Average {
     pub fn take_in(&mut self, values: &[f32]) {
         self.steps += 1;
         let kept = KEPT.min(1.0 - 10.0 / (self.steps as f32 + 10.0));
-        self.mean.iter_mut().zip(values).for_each(|(mean, x)| *mean = kept * *mean + (1.0 - kept) * x);
+        let both = self.mean.iter_mut().zip(values);
+        wide!({
+            for (mean, x) in both {
+                *mean = kept * *mean + (1.0 - kept) * x;
+            }
+        });
     }
 
     /// The mean.

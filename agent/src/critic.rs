@@ -1,11 +1,11 @@
-//! What the critic says of a rollout before anything is learned from it: one forward pass in plain Rust.
+//! The critic in plain Rust: what it says of rows, and the gradient of what it said.
 //!
-//! Its gradient is the learner's; both read the same tensors.
+//! Nothing that it learns reaches decisions, so it may see what they may not.
 
-use dynamiccl_policies::network::activation::tanh_all;
 use dynamiccl_spec::features::CONTEXT_WIDTH;
-use ndarray::{ArrayView2, ArrayViewMut2, linalg::general_mat_mul};
+use ndarray::{Array2, ArrayView1, Axis};
 
+use crate::matrices::{add, flat, flat_mut, layer, product, tanh};
 use crate::normal::normalise;
 use crate::params::Params;
 use crate::rollout::Rollout;
@@ -42,28 +42,55 @@ impl Values {
             }
         }
         rollout.afters.iter().for_each(|after| add(&after.context, &after.privileged, seen(after.row)));
-        let mut rows = forward(params, &inputs, width);
+        let inputs = Array2::from_shape_vec((inputs.len() / width, width), inputs).expect("whole rows");
+        let mut rows = Opinion::new(params, inputs).values;
         let afters = rows.split_off(rollout.rows());
         Values { rows, afters }
     }
 }
 
-fn forward(params: &Params, inputs: &[f32], width: usize) -> Vec<f32> {
-    let critic = params.layout().critic;
-    let mut first = layer(params, ["critic.first.weight", "critic.first.bias"], inputs, width, critic);
-    tanh_all(&mut first);
-    let mut second = layer(params, ["critic.second.weight", "critic.second.bias"], &first, critic, critic);
-    tanh_all(&mut second);
-    layer(params, ["critic.value.weight", "critic.value.bias"], &second, critic, 1)
+/// What the critic makes of rows, layer by layer, as the backward needs it.
+#[derive(Debug)]
+pub(crate) struct Opinion<'a> {
+    params: &'a Params,
+    inputs: Array2<f32>,
+    first: Array2<f32>,
+    second: Array2<f32>,
+    /// What it says: a number for each row.
+    pub values: Vec<f32>,
 }
 
-fn layer(params: &Params, [weight, bias]: [&str; 2], inputs: &[f32], from: usize, to: usize) -> Vec<f32> {
-    let rows = inputs.len() / from;
-    let mut sums: Vec<f32> = params.tensor(bias).iter().copied().cycle().take(rows * to).collect();
-    let shaped = "as many numbers as rows and columns say";
-    let inputs = ArrayView2::from_shape((rows, from), inputs).expect(shaped);
-    let weight = ArrayView2::from_shape((from, to), params.tensor(weight)).expect(shaped);
-    let mut into = ArrayViewMut2::from_shape((rows, to), &mut sums).expect(shaped);
-    general_mat_mul(1.0, &inputs, &weight, 1.0, &mut into);
-    sums
+impl<'a> Opinion<'a> {
+    /// Of rows with all that it sees: context, what is privileged, a state of the LSTM.
+    pub fn new(params: &'a Params, inputs: Array2<f32>) -> Self {
+        let says = |inputs: &Array2<f32>, name: &str| {
+            let bias = ArrayView1::from(params.tensor(&format!("{name}.bias")));
+            layer(inputs.view(), params.matrix(&format!("{name}.weight")), bias)
+        };
+        let mut first = says(&inputs, "critic.first");
+        tanh(flat_mut(&mut first));
+        let mut second = says(&first, "critic.second");
+        tanh(flat_mut(&mut second));
+        let values = says(&second, "critic.value").into_raw_vec_and_offset().0;
+        Opinion { params, inputs, first, second, values }
+    }
+
+    /// Puts the gradient of its parameters where these lie, given that by what it said.
+    pub fn backward(&self, by_values: Vec<f32>, into: &mut [f32]) {
+        let mut by = Array2::from_shape_vec((by_values.len(), 1), by_values).expect("a number for each row");
+        for (name, seen) in
+            [("critic.value", &self.second), ("critic.second", &self.first), ("critic.first", &self.inputs)]
+        {
+            let mut put = |part: &str, gradient: &[f32]| {
+                let range = self.params.layout().tensor(&format!("{name}.{part}")).range.clone();
+                add(&mut into[range], gradient);
+            };
+            put("weight", flat(&product(seen.t(), by.view())));
+            put("bias", flat(&by.sum_axis(Axis(0))));
+            if name != "critic.first" {
+                by = product(by.view(), self.params.matrix(&format!("{name}.weight")).t());
+                by.zip_mut_with(seen, |by, y| *by *= 1.0 - y * y);
+            }
+        }
+    }
 }

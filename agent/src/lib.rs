@@ -4,7 +4,7 @@
 //! Data flows one way. A [`rollout::Collector`] acts in environments with the plain-Rust network and
 //! fills a [`rollout::Rollout`]; [`learn`] turns parts of it into gradients of [`Params`] with burn;
 //! the trainer takes steps along them, stage by stage.
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
 pub mod ablate;
 pub mod adam;
@@ -15,6 +15,7 @@ pub mod critic;
 pub mod fit;
 pub mod gae;
 pub mod learn;
+mod matrices;
 pub mod normal;
 pub mod params;
 pub mod progress;
@@ -27,6 +28,7 @@ pub mod subject;
 mod table;
 pub mod trainer;
 pub mod training;
+mod wide;
 
 pub use config::Config;
 pub use normal::Normaliser;

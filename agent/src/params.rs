@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use dynamiccl_policies::network::{Shape, Weights};
 use dynamiccl_spec::features::{CONTEXT_WIDTH, HISTORY_WIDTH};
+use ndarray::ArrayView2;
 
 use crate::config::NetworkConfig;
 use crate::normal::Normaliser;
@@ -126,6 +127,16 @@ impl Params {
     /// The numbers of a tensor.
     pub fn tensor(&self, name: &str) -> &[f32] {
         &self.values[self.layout.tensor(name).range.clone()]
+    }
+
+    /// A tensor of two dimensions.
+    ///
+    /// # Panics
+    /// Where it has others.
+    pub fn matrix(&self, name: &str) -> ArrayView2<'_, f32> {
+        let tensor = self.layout.tensor(name);
+        let dims: [usize; 2] = tensor.dims[..].try_into().expect("rows and columns");
+        ArrayView2::from_shape(dims, &self.values[tensor.range.clone()]).expect("the layout's own dimensions")
     }
 
     /// The weights of the policy for rows as environments show them: what the normalisers of contexts and

@@ -1,54 +1,33 @@
-//! The critic: what it sees, and what it says of it. It may see what decisions may not, and nothing that it
-//! learns reaches them.
+//! What the critic sees of the calls to learn from, and what it says of it as burn's tensors; on the CPU
+//! [`crate::critic`] says it.
 
-use burn::tensor::{Device, Tensor};
+use burn::tensor::Tensor;
 use dynamiccl_spec::features::CONTEXT_WIDTH;
+use ndarray::Array2;
 
-use super::leaves::{Leaves, matrix};
-use super::matrices::row;
-use super::sequences::Inputs;
+use super::leaves::Leaves;
+use super::sequences::{Call, Inputs};
+use crate::matrices::row;
 use crate::rollout::Rollout;
 
-/// Rows of what the critic sees beside a state of the LSTM: context, then what is privileged.
-#[derive(Debug, Clone)]
-pub(super) struct Seen {
-    width: usize,
-    numbers: Vec<f32>,
-}
-
-/// What it sees of every call, in the order of their numbers.
-pub(super) fn seen(rollout: &Rollout, inputs: &Inputs) -> Seen {
-    let width = CONTEXT_WIDTH + rollout.privileged_width;
-    let mut numbers = Vec::with_capacity(inputs.calls.len() * width);
-    for call in &inputs.calls {
+/// What it sees of every call, in the order of their numbers: context, what is privileged, then a state.
+pub(super) fn seen<'a>(
+    rollout: &Rollout,
+    inputs: &Inputs,
+    state: impl Fn(&Call) -> &'a [f32],
+) -> Array2<f32> {
+    let (calls, privileged) = (&inputs.calls, rollout.privileged_width);
+    let width = CONTEXT_WIDTH + privileged + calls.first().map_or(0, |call| state(call).len());
+    let mut numbers = Vec::with_capacity(calls.len() * width);
+    for call in calls {
         numbers.extend_from_slice(row(&inputs.contexts, call.number + inputs.count));
-        let privileged = call.row * rollout.privileged_width..(call.row + 1) * rollout.privileged_width;
-        numbers.extend_from_slice(&rollout.privileged[privileged]);
+        numbers.extend_from_slice(&rollout.privileged[call.row * privileged..][..privileged]);
+        numbers.extend_from_slice(state(call));
     }
-    Seen { width, numbers }
+    Array2::from_shape_vec((calls.len(), width), numbers).expect("whole rows")
 }
 
-impl Seen {
-    /// As a tensor, without states.
-    pub fn tensor(self, device: &Device) -> Tensor<2> {
-        let rows = self.numbers.len() / self.width;
-        matrix(self.numbers, [rows, self.width], device)
-    }
-}
-
-/// Everything that it sees: each row with its state.
-pub(super) fn joined<'a>(seen: &Seen, states: impl Iterator<Item = &'a [f32]>, device: &Device) -> Tensor<2> {
-    let (mut numbers, mut rows) = (Vec::new(), 0);
-    for (seen, state) in seen.numbers.chunks_exact(seen.width).zip(states) {
-        numbers.extend_from_slice(seen);
-        numbers.extend_from_slice(state);
-        rows += 1;
-    }
-    let width = numbers.len() / rows.max(1);
-    matrix(numbers, [rows, width], device)
-}
-
-/// What it says.
+/// What it says, where burn differentiates it.
 pub(super) fn says(leaves: &Leaves, seen: Tensor<2>) -> Tensor<2> {
     let first = leaves.tanh_layer("critic.first", seen);
     let second = leaves.tanh_layer("critic.second", first);

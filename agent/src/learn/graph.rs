@@ -57,6 +57,7 @@ fn lstm_step(sums: Tensor<2>, cell: Tensor<2>) -> (Tensor<2>, Tensor<2>) {
     (activation::sigmoid(output) * cell.clone().tanh(), cell)
 }
 
-fn whole(rows: &Array2<f32>, device: &Device) -> Tensor<2> {
+/// A plain matrix as a tensor.
+pub(super) fn whole(rows: &Array2<f32>, device: &Device) -> Tensor<2> {
     matrix(rows.iter().copied().collect(), [rows.nrows(), rows.ncols()], device)
 }

@@ -8,6 +8,9 @@ use dynamiccl_spec::action::HEADS;
 use super::chosen::Targets;
 use super::leaves::Leaves;
 
+/// The layers that read what is thought of a call.
+pub(super) const FIRST: [&str; 4] = ["path", "pair", "resource", "estimate"];
+
 /// What the network says of calls, given what was chosen.
 #[derive(Debug)]
 pub(super) struct Said {
@@ -21,21 +24,27 @@ pub(super) struct Said {
     pub resource: Tensor<2>,
 }
 
-/// What the network says of calls. `seen` has [h, e] of the calls of each role.
-pub(super) fn heads(leaves: &Leaves, seen: Vec<(usize, Tensor<2>)>, targets: &Targets) -> Said {
-    let thoughts = seen.into_iter().map(|(role, seen)| {
+/// The sums of the [`FIRST`] layers, which read what the expert of a call's role says and what the call reads from the
+/// memory. `seen` has [h, e] of the calls of each role.
+pub(super) fn first(leaves: &Leaves, seen: impl Iterator<Item = (usize, Tensor<2>)>) -> [Tensor<2>; 4] {
+    let thoughts = seen.map(|(role, seen)| {
         let (embedding, read) = read(leaves, seen);
         Tensor::cat(vec![leaves.expert(role, embedding), read], 1)
     });
     let z = Tensor::cat(thoughts.collect(), 0);
+    FIRST.map(|name| leaves.layer(name, z.clone()))
+}
+
+/// What the network says of calls, given the sums of the [`FIRST`] layers.
+pub(super) fn heads(leaves: &Leaves, first: [Tensor<2>; 4], targets: &Targets) -> Said {
+    let [path, pair, resource, estimates] = first;
     let chosen = |head: Head| targets.choices[head as usize].clone();
     let ln = |head: Head, logits: Tensor<2>| {
         activation::log_softmax(logits + targets.masks[head as usize].clone(), 1)
     };
-    let path = ln(Head::Path, leaves.layer("path", z.clone()));
+    let path = ln(Head::Path, path);
     let anchored = targets.costs.clone() * leaves.get("pair.anchor");
-    let pair = ln(Head::Pair, leaves.layer("pair", z.clone()) - anchored);
-    let resource = leaves.layer("resource", z.clone());
+    let pair = ln(Head::Pair, pair - anchored);
     let resource = resource + chosen(Head::Path).matmul(leaves.get("resource.path"));
     let u = leaves.tanh(resource.clone() + chosen(Head::Pair).matmul(leaves.get("resource.pair")));
     let channels = ln(Head::Channels, leaves.layer("channels", u.clone()));
@@ -46,12 +55,7 @@ pub(super) fn heads(leaves: &Leaves, seen: Vec<(usize, Tensor<2>)>, targets: &Ta
         + chosen(Head::Channels).matmul(leaves.get("gain.channels"))
         + chosen(Head::Chunk).matmul(leaves.get("gain.chunk"))
         + chosen(Head::Threads).matmul(leaves.get("gain.threads"));
-    Said {
-        ln_probabilities: [path, pair, channels, chunk, threads],
-        estimates: leaves.layer("estimate", z),
-        gain,
-        resource,
-    }
+    Said { ln_probabilities: [path, pair, channels, chunk, threads], estimates, gain, resource }
 }
 
 /// The embeddings of calls, and what they read from the memory: its cells, band by band, weighed by their addresses.

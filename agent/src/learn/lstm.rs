@@ -8,7 +8,8 @@
 use dynamiccl_policies::network::activation::{sigmoid, tanh_all};
 use ndarray::{Array1, Array2, ArrayView1, ArrayView2, Axis};
 
-use super::matrices::{Factor, add, columns_mut, flat_mut, product, row, row_mut, rows, rows_mut};
+use crate::matrices::{Before, add, flat_mut, layer, multiply, product, row, row_mut, rows, rows_mut};
+use crate::wide::wide;
 
 /// The weights, and the state that an episode begins with.
 #[derive(Debug, Clone, Copy)]
@@ -28,8 +29,10 @@ pub struct Lstm<'a> {
 pub struct Pass<'a> {
     sequences: usize,
     begins: &'a [bool],
-    /// What was seen, then h before: by call.
-    inputs: Array2<f32>,
+    /// What was seen: by call.
+    seen: Array2<f32>,
+    /// h before the first calls.
+    before: ArrayView2<'a, f32>,
     /// Gates after their activations: by call.
     gates: Array2<f32>,
     /// c before the first call, then after each.
@@ -64,37 +67,38 @@ impl<'a> Lstm<'a> {
     /// where an episode `begins` the state is the initial one instead, and what is seen does not matter.
     pub fn pass<'b>(
         &self,
-        seen: ArrayView2<'_, f32>,
+        seen: Array2<f32>,
         begins: &'b [bool],
-        hidden: ArrayView2<'_, f32>,
+        hidden: ArrayView2<'b, f32>,
         cell: ArrayView2<'_, f32>,
     ) -> Pass<'b> {
+        let before = hidden;
         let (calls, width, memory) = (seen.nrows(), seen.ncols(), self.memory());
-        let sequences = hidden.nrows();
-        let mut inputs = Array2::zeros((calls, width + memory));
-        columns_mut(inputs.view_mut(), 0..width).assign(&seen);
-        let gates = product(seen, rows(self.weight, 0..width)) + self.bias;
-        let of_h = Factor::new(rows(self.weight, width..width + memory));
+        let sequences = before.nrows();
+        let gates = layer(seen.view(), rows(self.weight, 0..width), self.bias);
+        let of_h = rows(self.weight, width..width + memory);
         let mut cells = Array2::zeros((calls + sequences, memory));
         rows_mut(cells.view_mut(), 0..sequences).assign(&cell);
-        let (squashed, after) = (Array2::zeros((calls, memory)), Array2::zeros((calls, memory)));
-        let mut pass = Pass { sequences, begins, inputs, gates, cells, squashed, hidden: after };
+        let [squashed, hidden] = [(); 2].map(|()| Array2::zeros((calls, memory)));
+        let mut pass = Pass { sequences, begins, seen, before, gates, cells, squashed, hidden };
         for first in (0..calls).step_by(sequences) {
             let calls = first..first + sequences;
             let before = match first.checked_sub(sequences) {
-                None => hidden,
+                None => before,
                 Some(before) => rows(pass.hidden.view(), before..first),
             };
-            let inputs = rows_mut(pass.inputs.view_mut(), calls.clone());
-            columns_mut(inputs, width..width + memory).assign(&before);
-            let sums = Factor::new(before).times(&of_h);
-            add(&mut flat_mut(&mut pass.gates)[first * 4 * memory..], &sums);
-            calls.for_each(|call| self.step(&mut pass, call));
+            multiply(before, of_h, rows_mut(pass.gates.view_mut(), calls.clone()), Before::Kept);
+            wide!({
+                for call in calls {
+                    self.step(&mut pass, call);
+                }
+            });
         }
         pass
     }
 
     /// What a call makes of its gates' sums.
+    #[inline(always)]
     fn step(&self, pass: &mut Pass<'_>, call: usize) {
         let memory = self.memory();
         let Pass { sequences, begins, gates, cells, squashed, hidden, .. } = pass;
@@ -125,74 +129,99 @@ impl<'a> Lstm<'a> {
 
     /// The gradient of a loss whose gradient by h after each call is `hidden`; `seen` says by how many of the
     /// first columns of what was seen it is wanted as well.
-    pub fn backward(&self, pass: &Pass<'_>, hidden: ArrayView2<'_, f32>, seen: usize) -> Gradient {
+    pub fn backward(&self, mut pass: Pass<'_>, hidden: ArrayView2<'_, f32>, seen: usize) -> Gradient {
         let (calls, memory, sequences) = (hidden.nrows(), self.memory(), pass.sequences);
-        let inputs = pass.inputs.ncols();
+        let width = pass.seen.ncols();
         // Turned over once, not for each call.
-        let of_h = rows(self.weight, inputs - memory..inputs);
-        let of_h = Factor::new(of_h.t().as_standard_layout().view());
-        let mut sums = Array2::zeros((calls, 4 * memory));
-        let mut by_hidden = Array2::zeros((sequences, memory));
-        let mut by_cell = Array2::zeros((sequences, memory));
+        let of_h = rows(self.weight, width..width + memory).reversed_axes();
+        let of_h = of_h.as_standard_layout();
+        let mut by =
+            By { hidden: Array2::zeros((sequences, memory)), cell: Array2::zeros((sequences, memory)) };
         let mut initial = [vec![0.0; memory], vec![0.0; memory]];
         for first in (0..calls).step_by(sequences).rev() {
             let calls = first..first + sequences;
-            by_hidden += &rows(hidden, calls.clone());
-            for sequence in 0..sequences {
-                let by = [&mut by_hidden, &mut by_cell].map(|by| row_mut(by, sequence));
-                back_step(pass, first + sequence, by, row_mut(&mut sums, first + sequence), &mut initial);
-            }
-            // An episode's first call has gates of 0 here, so nothing goes back beyond it.
-            let sums = Factor::new(rows(sums.view(), calls));
-            flat_mut(&mut by_hidden).copy_from_slice(&sums.times(&of_h));
+            by.hidden += &rows(hidden, calls.clone());
+            wide!({
+                for (sequence, call) in calls.clone().enumerate() {
+                    pass.back(call, by.of(sequence), &mut initial);
+                }
+            });
+            // An episode's first call has gates of 0 now, so nothing goes back beyond it.
+            multiply(rows(pass.gates.view(), calls), of_h.view(), by.hidden.view_mut(), Before::Replaced);
         }
         let [hidden, cell] = initial;
-        let of_seen = rows(self.weight, 0..seen);
+        let (sums, of_seen) = (pass.gates.view(), rows(self.weight, 0..seen));
         Gradient {
-            weight: product(pass.inputs.t(), sums.view()),
+            weight: pass.by_weight(sums),
             bias: sums.sum_axis(Axis(0)),
             hidden,
             cell,
-            seen: product(sums.view(), of_seen.t()),
+            seen: product(sums, of_seen.t()),
         }
     }
 }
 
-/// Goes back over one call: `by` are the gradients by h and c after it, of which the latter becomes that by c
-/// before it; `sums` gets the gradient by the gates' sums.
-fn back_step(
-    pass: &Pass<'_>,
-    call: usize,
-    by: [&mut [f32]; 2],
-    sums: &mut [f32],
-    initial: &mut [Vec<f32>; 2],
-) {
-    let [by_hidden, by_cell] = by;
-    if pass.begins[call] {
-        add(&mut initial[0], by_hidden);
-        add(&mut initial[1], by_cell);
-        by_cell.fill(0.0);
-        return;
-    }
-    let memory = by_cell.len();
-    let gates = row(&pass.gates, call);
-    let [input, forget, candidate, output] = [0, 1, 2, 3].map(|gate| &gates[gate * memory..][..memory]);
-    let (squashed, before) = (row(&pass.squashed, call), row(&pass.cells, call));
-    let (first, last) = sums.split_at_mut(2 * memory);
-    let (by_input, by_forget) = first.split_at_mut(memory);
-    let (by_candidate, by_output) = last.split_at_mut(memory);
-    for at in 0..memory {
-        let (i, f, g, o) = (input[at], forget[at], candidate[at], output[at]);
-        let (squashed, dh) = (squashed[at], by_hidden[at]);
-        let dc = by_cell[at] + dh * o * (1.0 - squashed * squashed);
-        by_input[at] = dc * g * i * (1.0 - i);
-        by_forget[at] = dc * before[at] * f * (1.0 - f);
-        by_candidate[at] = dc * i * (1.0 - g * g);
-        by_output[at] = dh * squashed * o * (1.0 - o);
-        by_cell[at] = dc * f;
+/// Gradients by h and c, a row for each sequence.
+struct By {
+    hidden: Array2<f32>,
+    cell: Array2<f32>,
+}
+
+impl By {
+    #[inline(always)]
+    fn of(&mut self, sequence: usize) -> [&mut [f32]; 2] {
+        [&mut self.hidden, &mut self.cell].map(|by| row_mut(by, sequence))
     }
 }
 
+impl Pass<'_> {
+    /// Goes back over one call: `by` are the gradients by h and c after it, of which the latter becomes that by c
+    /// before it. In the place of its gates are then the gradients by their sums: nobody needs both.
+    #[inline(always)]
+    fn back(&mut self, call: usize, [by_hidden, by_cell]: [&mut [f32]; 2], initial: &mut [Vec<f32>; 2]) {
+        let memory = by_cell.len();
+        let gates = row_mut(&mut self.gates, call);
+        if self.begins[call] {
+            add(&mut initial[0], by_hidden);
+            add(&mut initial[1], by_cell);
+            by_cell.fill(0.0);
+            gates.fill(0.0);
+            return;
+        }
+        let (squashed, before) = (row(&self.squashed, call), row(&self.cells, call));
+        let (first, last) = gates.split_at_mut(2 * memory);
+        let (input, forget) = first.split_at_mut(memory);
+        let (candidate, output) = last.split_at_mut(memory);
+        for at in 0..memory {
+            let (i, f, g, o) = (input[at], forget[at], candidate[at], output[at]);
+            let (squashed, dh) = (squashed[at], by_hidden[at]);
+            let dc = by_cell[at] + dh * o * (1.0 - squashed * squashed);
+            input[at] = dc * g * i * (1.0 - i);
+            forget[at] = dc * before[at] * f * (1.0 - f);
+            candidate[at] = dc * i * (1.0 - g * g);
+            output[at] = dh * squashed * o * (1.0 - o);
+            by_cell[at] = dc * f;
+        }
+    }
+
+    /// The gradient by the weights, given that by the gates' sums: each call has seen something, and h after the call
+    /// before.
+    fn by_weight(&self, sums: ArrayView2<'_, f32>) -> Array2<f32> {
+        let Pass { sequences, seen, before, hidden, .. } = self;
+        let (calls, width, memory) = (seen.nrows(), seen.ncols(), before.ncols());
+        let mut weight = Array2::zeros((width + memory, sums.ncols()));
+        let (of_seen, mut of_h) = weight.view_mut().split_at(Axis(0), width);
+        multiply(seen.t(), sums, of_seen, Before::Replaced);
+        multiply(before.t(), rows(sums, 0..*sequences), of_h.view_mut(), Before::Replaced);
+        let before = rows(hidden.view(), 0..calls - sequences).reversed_axes();
+        multiply(before, rows(sums, *sequences..calls), of_h, Before::Kept);
+        weight
+    }
+}
+
+#[inline(always)]
 fn sigmoid_all(numbers: &mut [f32]) {
-    numbers.iter_mut().for_each(|x| *x = sigmoid(*x));
+    for x in numbers {
+        *x = sigmoid(*x);
+    }
 }

@@ -13,12 +13,12 @@ mod learner;
 mod leaves;
 mod losses;
 pub mod lstm;
-mod matrices;
 mod recall;
 mod sequences;
 mod tanh;
 #[cfg(test)]
 mod tests;
+mod thoughts;
 mod work;
 
 use crate::config::LossConfig;

@@ -1,13 +1,11 @@
 //! Embeddings and memories of sequences, and their backward, on the CPU without burn.
 
 use dynamiccl_policies::network::Shape;
-use dynamiccl_policies::network::activation::tanh_all;
-use dynamiccl_spec::features::{CONTEXT_WIDTH, HISTORY_WIDTH};
-use ndarray::{Array2, ArrayView1, ArrayView2, Axis, concatenate};
+use ndarray::{Array2, ArrayView1, Axis, concatenate};
 
 use super::lstm::{Lstm, Pass};
-use super::matrices::{add, flat, flat_mut, product, row, row_mut, rows, rows_mut};
 use super::sequences::{Call, Inputs};
+use crate::matrices::{add, flat, flat_mut, layer, product, row, row_mut, rows, rows_mut, tanh};
 use crate::params::Params;
 
 /// What the network makes of contexts and histories.
@@ -31,17 +29,15 @@ pub(super) struct ByRecalled {
 
 impl<'a> Recalled<'a> {
     pub fn new(params: &'a Params, inputs: &'a Inputs) -> Self {
-        let shape = params.layout().shape;
-        let weight = tensor2(params, "embed.weight", [CONTEXT_WIDTH, shape.embedding]);
+        let weight = params.matrix("embed.weight");
         let bias = ArrayView1::from(params.tensor("embed.bias"));
-        let mut embeddings = product(inputs.contexts.view(), weight) + bias;
-        tanh_all(flat_mut(&mut embeddings));
+        let mut embeddings = layer(inputs.contexts.view(), weight, bias);
+        tanh(flat_mut(&mut embeddings));
         let past = rows(embeddings.view(), 0..inputs.calls.len());
         let seen = concatenate(Axis(1), &[past, inputs.histories.view()]).expect("as many rows");
         let recalls = inputs.calls.iter().any(|call| call.state > inputs.count);
-        let pass = recalls.then(|| {
-            lstm(params).pass(seen.view(), &inputs.begins, inputs.hidden.view(), inputs.cell.view())
-        });
+        let pass = recalls
+            .then(|| lstm(params).pass(seen, &inputs.begins, inputs.hidden.view(), inputs.cell.view()));
         Recalled { params, inputs, embeddings, pass }
     }
 
@@ -80,13 +76,13 @@ impl<'a> Recalled<'a> {
     }
 
     /// Puts the gradients of the parameters that lead here where these lie.
-    pub fn backward(&self, mut by: ByRecalled, into: &mut [f32]) {
+    pub fn backward(self, mut by: ByRecalled, into: &mut [f32]) {
         let layout = self.params.layout();
         let Shape { embedding, .. } = layout.shape;
         let mut put = |name: &str, numbers: &[f32]| {
             into[layout.tensor(name).range.clone()].copy_from_slice(numbers);
         };
-        if let Some(pass) = &self.pass {
+        if let Some(pass) = self.pass {
             let gradient = lstm(self.params).backward(pass, by.hidden.view(), embedding);
             let mut of_past = rows_mut(by.embeddings.view_mut(), 0..self.inputs.calls.len());
             of_past += &gradient.seen;
@@ -104,15 +100,10 @@ impl<'a> Recalled<'a> {
 }
 
 fn lstm(params: &Params) -> Lstm<'_> {
-    let Shape { embedding, memory, .. } = params.layout().shape;
     Lstm {
-        weight: tensor2(params, "lstm.weight", [embedding + HISTORY_WIDTH + memory, 4 * memory]),
+        weight: params.matrix("lstm.weight"),
         bias: ArrayView1::from(params.tensor("lstm.bias")),
         hidden: params.tensor("memory.hidden"),
         cell: params.tensor("memory.cell"),
     }
-}
-
-fn tensor2<'a>(params: &'a Params, name: &str, dims: [usize; 2]) -> ArrayView2<'a, f32> {
-    ArrayView2::from_shape(dims, params.tensor(name)).expect("the layout's own dimensions")
 }

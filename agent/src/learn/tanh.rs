@@ -2,9 +2,9 @@
 //! own asks a C library for each number, which takes longer than all products above the LSTM.
 
 use burn::tensor::Tensor;
-use dynamiccl_policies::network::activation::tanh_all;
 
 use super::leaves::{matrix, numbers};
+use crate::matrices::tanh;
 
 /// Who works out tanh.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,7 +28,7 @@ impl Tanh {
 fn host(x: Tensor<2>) -> Tensor<2> {
     let (dims, device, constant) = (x.dims(), x.device(), x.clone().detach());
     let mut y = numbers(constant.clone());
-    tanh_all(&mut y);
+    tanh(&mut y);
     let slope = y.iter().map(|y| 1.0 - y * y).collect();
     (x - constant) * matrix(slope, dims, &device) + matrix(y, dims, &device)
 }

@@ -4,15 +4,17 @@ use burn::tensor::{Device, Int, Tensor, TensorData};
 
 use super::chosen::Chosen;
 use super::critic;
-use super::graph::Graph;
-use super::heads::heads;
+use super::graph::{Graph, whole};
+use super::heads::{self, FIRST, heads};
 use super::hindsight::Lesson;
 use super::leaves::{Leaves, matrix, numbers};
 use super::losses::Figures;
-use super::recall::{ByRecalled, Recalled};
+use super::recall::Recalled;
 use super::sequences::{Call, Inputs};
 use super::tanh::Tanh;
+use super::thoughts::Thoughts;
 use super::{Coefficients, Losses, Part, Share};
+use crate::critic::Opinion;
 use crate::params::Params;
 
 /// What a share is worked out from.
@@ -38,25 +40,25 @@ impl<'a> Work<'a> {
         Work { params, part, coefficients, device, inputs, chosen }
     }
 
-    /// With a backward of our own below the heads.
+    /// With a backward of our own for all but losses and resources.
     pub fn on_cpu(&self) -> Share {
         let recalled = Recalled::new(self.params, &self.inputs);
-        let leaves = Leaves::new(self.params, &self.device, Tanh::Host, |name| !below_heads(name));
-        let seen: Vec<_> = self.roles().map(|(role, calls)| (role, self.seen(&recalled, calls))).collect();
-        let states = self.inputs.calls.iter().map(|call| recalled.state(call.state));
-        let by_critic = critic::seen(self.part.rollout, &self.inputs);
-        let by_critic = critic::joined(&by_critic, states, &self.device);
-        let (total, figures) = self.losses(&leaves, seen.clone(), by_critic);
+        let leaves = Leaves::new(self.params, &self.device, Tanh::Host, |name| !is_ours(name));
+        let thoughts = Thoughts::new(self.params, &self.chosen, &recalled);
+        let first = thoughts.first().map(|sums| self.leaf(sums, self.chosen.calls.len()));
+        let by_critic = critic::seen(self.part.rollout, &self.inputs, |call| recalled.state(call.state));
+        let opinion = Opinion::new(self.params, by_critic);
+        let values = self.leaf(opinion.values.clone(), self.inputs.calls.len());
+        let (total, figures) = self.losses(&leaves, || first.clone(), values.clone());
         let mut gradients = total.backward();
         let mut gradient = vec![0.0; self.params.values().len()];
         leaves.collect(&mut gradients, &mut gradient);
-        let mut by = recalled.zeros();
-        for ((_, calls), (_, seen)) in self.roles().zip(seen) {
-            if let Some(by_seen) = seen.grad_remove(&mut gradients) {
-                self.add(&recalled, &mut by, calls, &numbers(by_seen));
-            }
+        let mut by = |leaf: Tensor<2>| leaf.grad_remove(&mut gradients).map(numbers);
+        if let Some(by_values) = by(values) {
+            opinion.backward(by_values, &mut gradient);
         }
-        recalled.backward(by, &mut gradient);
+        let by_recalled = thoughts.backward(first.map(by), &mut gradient);
+        recalled.backward(by_recalled, &mut gradient);
         Share { gradient, losses: Losses::of(figures) }
     }
 
@@ -71,22 +73,23 @@ impl<'a> Work<'a> {
             let parts = vec![states_of(&states, calls), self.pick(&embeddings, numbers)];
             (role, Tensor::cat(parts, 1))
         });
-        let seen = seen.collect();
-        let by_critic = critic::seen(self.part.rollout, &self.inputs).tensor(&self.device);
-        let constant = states.detach();
+        let by_critic = whole(&critic::seen(self.part.rollout, &self.inputs, |_| &[]), &self.device);
+        let constant = states.clone().detach();
         let by_critic = Tensor::cat(vec![by_critic, states_of(&constant, &self.inputs.calls)], 1);
-        let (total, figures) = self.losses(&leaves, seen, by_critic);
+        let values = critic::says(&leaves, by_critic);
+        let (total, figures) = self.losses(&leaves, || heads::first(&leaves, seen), values);
         let mut gradient = vec![0.0; self.params.values().len()];
         leaves.collect(&mut total.backward(), &mut gradient);
         Share { gradient, losses: Losses::of(figures) }
     }
 
-    /// The loss, and all figures of the share.
+    /// The loss, and all figures of the share. `first` has the sums of the first layers, if there are decisions to learn
+    /// from.
     fn losses(
         &self,
         leaves: &Leaves,
-        seen: Vec<(usize, Tensor<2>)>,
-        by_critic: Tensor<2>,
+        first: impl FnOnce() -> [Tensor<2>; 4],
+        values: Tensor<2>,
     ) -> (Tensor<1>, Tensor<1>) {
         let (part, device) = (self.part, &self.device);
         let mut figures = Figures::new(device);
@@ -96,10 +99,10 @@ impl<'a> Work<'a> {
         };
         let (old, returns) = (column(part.values), column(part.returns));
         let (clip, weight) = (self.coefficients.of.value_clip, 1.0 / part.counts.rows);
-        figures.add_value(critic::says(leaves, by_critic), old, returns, clip, weight);
-        if !seen.is_empty() {
+        figures.add_value(values, old, returns, clip, weight);
+        if !self.chosen.calls.is_empty() {
             let targets = self.chosen.targets(part, device);
-            let said = heads(leaves, seen, &targets);
+            let said = heads(leaves, first(), &targets);
             figures.add_policy(&said, &targets, self.coefficients.clip);
             figures.add_estimates(&said, &targets);
             let by = &self.coefficients.of;
@@ -114,24 +117,10 @@ impl<'a> Work<'a> {
         self.chosen.roles.iter().map(|(role, range)| (*role, &self.chosen.calls[range.clone()]))
     }
 
-    /// What the expert of some calls sees, to be differentiated by.
-    fn seen(&self, recalled: &Recalled<'_>, calls: &[Call]) -> Tensor<2> {
-        let shape = self.params.layout().shape;
-        let width = shape.memory + shape.embedding;
-        let mut numbers = Vec::with_capacity(calls.len() * width);
-        for call in calls {
-            numbers.extend_from_slice(recalled.state(call.state));
-            numbers.extend_from_slice(recalled.embedding(call.number));
-        }
-        matrix(numbers, [calls.len(), width], &self.device).require_grad()
-    }
-
-    /// Adds the gradient by what the expert of some calls sees.
-    fn add(&self, recalled: &Recalled<'_>, by: &mut ByRecalled, calls: &[Call], by_seen: &[f32]) {
-        let shape = self.params.layout().shape;
-        for (call, by_seen) in calls.iter().zip(by_seen.chunks_exact(shape.memory + shape.embedding)) {
-            recalled.add(by, call, by_seen.split_at(shape.memory));
-        }
+    /// Numbers in as many rows, to be differentiated by.
+    fn leaf(&self, numbers: Vec<f32>, rows: usize) -> Tensor<2> {
+        let columns = numbers.len() / rows.max(1);
+        matrix(numbers, [rows, columns], &self.device).require_grad()
     }
 
     fn pick(&self, rows: &Tensor<2>, numbers: impl Iterator<Item = usize>) -> Tensor<2> {
@@ -142,7 +131,9 @@ impl<'a> Work<'a> {
     }
 }
 
-/// Whether a parameter leads to embeddings and memories.
-fn below_heads(name: &str) -> bool {
-    ["embed.", "lstm.", "memory."].iter().any(|part| name.starts_with(part))
+/// Whether a parameter is not burn's to differentiate: it leads to the sums of the first heads, or is the critic's.
+fn is_ours(name: &str) -> bool {
+    let (layer, part) = name.split_once('.').unwrap_or((name, ""));
+    let below = ["embed", "lstm", "memory", "expert", "address", "critic"].contains(&layer);
+    below || FIRST.contains(&layer) && ["weight", "bias"].contains(&part)
 }

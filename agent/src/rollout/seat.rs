@@ -21,6 +21,7 @@ use super::tally::Tally;
 use super::trainable::Trainable;
 use super::tried::Tried;
 use crate::config::RolloutConfig;
+use crate::wide::wide;
 
 /// One environment and whoever acts in it.
 #[derive(Debug)]
@@ -250,7 +251,7 @@ impl<E: Trainable> Seat<E> {
         if !self.embedded {
             let (job, call) = split(&self.before);
             network.sum_job(job, &mut self.job);
-            of_call.copy_from_slice(network.embed(&self.job, call, &mut self.scratch));
+            wide!(of_call.copy_from_slice(network.embed(&self.job, call, &mut self.scratch)));
             self.of_job.clear();
         }
         of_history.copy_from_slice(&self.seen.history);
@@ -258,7 +259,7 @@ impl<E: Trainable> Seat<E> {
         if let Some(last) = self.done.last().filter(|last| told && !scheduled(last)) {
             self.tried.add(&self.before, last.choice[Head::Pair as usize]);
         }
-        network.step(&self.remembered, &mut self.memory, &mut self.scratch);
+        wide!(network.step(&self.remembered, &mut self.memory, &mut self.scratch));
         self.unseen += 1;
         if self.unseen < every {
             return false;
@@ -279,7 +280,7 @@ impl<E: Trainable> Seat<E> {
         }
         self.embedded = self.refresh.is_some();
         if self.embedded {
-            self.expected = network.expect(&self.job, call, &mut self.scratch);
+            self.expected = wide!(network.expect(&self.job, call, &mut self.scratch));
             self.remembered[..network.shape().embedding].copy_from_slice(self.scratch.embedding());
         }
         if self.seen.decides {
@@ -296,7 +297,7 @@ impl<E: Trainable> Seat<E> {
         let mut sampler = Sampler { random, greedy, ln_probability: 0.0, exploratory: false };
         let mask = Mask::of_bits(self.seen.mask);
         let draw = |_, logits: &[f32]| sampler.draw(logits);
-        let acted = network.act(&self.job, call, &self.memory, &mask, &mut self.scratch, draw);
+        let acted = wide!(network.act(&self.job, call, &self.memory, &mask, &mut self.scratch, draw));
         (Action { choice: acted.choice.0, exploratory: sampler.exploratory }, sampler.ln_probability)
     }
 

@@ -45,6 +45,7 @@ impl Network {
     }
 
     /// Sums up a call in numbers: the embedding of its context. It stays in the scratch as well.
+    #[inline(always)]
     pub fn embed<'a>(&self, job: &JobSum, call: &[f32; CALL_WIDTH], scratch: &'a mut Scratch) -> &'a [f32] {
         scratch.embedding.copy_from_slice(&job.sums);
         self.embed.add_sparse(JOB_WIDTH, call, &mut scratch.embedding);
@@ -57,7 +58,7 @@ impl Network {
     ///
     /// `choose` is asked for each head in turn; it is given the logits, −∞ where the mask forbids and finite
     /// elsewhere, and says which one it takes: [`super::greedy`] when deployed.
-    #[inline]
+    #[inline(always)]
     pub fn act(
         &self,
         job: &JobSum,
@@ -73,7 +74,7 @@ impl Network {
     }
 
     /// Works out all that does not depend on what may be chosen: [`Scratch::estimates`] are there afterwards.
-    #[inline]
+    #[inline(always)]
     pub fn think(&self, job: &JobSum, call: &[f32; CALL_WIDTH], memory: &Memory, scratch: &mut Scratch) {
         self.embed(job, call, scratch);
         let Scratch { embedding, expert, address, read, first, .. } = scratch;
@@ -92,6 +93,7 @@ impl Network {
     }
 
     /// What the times of a call are expected to be where nothing is remembered yet.
+    #[inline(always)]
     pub fn expect(&self, job: &JobSum, call: &[f32; CALL_WIDTH], scratch: &mut Scratch) -> Estimates {
         self.think(job, call, &self.initial, scratch);
         scratch.estimates()

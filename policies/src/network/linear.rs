@@ -61,19 +61,19 @@ impl Linear {
     }
 
     /// Starts the sums.
-    #[inline]
+    #[inline(always)]
     pub fn begin(&self, sums: &mut [f32]) {
         sums.copy_from_slice(&self.bias);
     }
 
     /// Adds the inputs from number `first` on.
-    #[inline]
+    #[inline(always)]
     pub fn add(&self, first: usize, inputs: &[f32], sums: &mut [f32]) {
         self.add_each(first, inputs.len(), inputs, |at, &x| (at, x), sums);
     }
 
     /// The same for inputs of which many are 0: these are left out, which no sum can tell.
-    #[inline]
+    #[inline(always)]
     pub fn add_sparse<const N: usize>(&self, first: usize, inputs: &[f32; N], sums: &mut [f32]) {
         let mut there = [(0_u32, 0.0); N];
         let mut count = 0;
@@ -117,7 +117,9 @@ fn add_blocks<T, const N: usize>(
     let mut held = *sums;
     let mut add = |at: usize, input: &T| {
         let (at, x) = read(at, input);
-        held.iter_mut().zip(&weights).for_each(|(held, weights)| add_weighted(held, &weights[at], x));
+        for (held, weights) in held.iter_mut().zip(&weights) {
+            add_weighted(held, &weights[at], x);
+        }
     };
     // A few inputs in a row, so that less is spent on counting them.
     let (fours, rest) = inputs.as_chunks::<4>();

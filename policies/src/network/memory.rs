@@ -67,6 +67,7 @@ impl Network {
     }
 
     /// One step of the LSTM. Decisions see it once [`Network::hold`] has followed.
+    #[inline(always)]
     pub fn step(&self, call: &[f32], memory: &mut Memory, scratch: &mut Scratch) {
         let gates = &mut scratch.gates;
         let (embedding, history) = call.split_at(self.shape.embedding);

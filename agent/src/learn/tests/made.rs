@@ -19,6 +19,7 @@ use crate::learn::leaves::{Leaves, matrix, numbers};
 use crate::learn::recall::Recalled;
 use crate::learn::sequences::{Inputs, Sequences};
 use crate::learn::tanh::Tanh;
+use crate::learn::thoughts::Thoughts;
 use crate::learn::{Coefficients, Counts, Part};
 use crate::normal::Normaliser;
 use crate::params::{Layout, Params};
@@ -112,15 +113,11 @@ impl Made {
             let recalled = Recalled::new(&self.params, &inputs);
             let chosen = Chosen::new(&self.rollout, &inputs);
             let leaves = Leaves::new(&self.params, &device, Tanh::Host, |_| true);
-            let seen = chosen.roles.iter().map(|(role, range)| {
-                let calls = &chosen.calls[range.clone()];
-                let row = |at: usize| {
-                    [recalled.state(calls[at].state), recalled.embedding(calls[at].number)].concat()
-                };
-                let rows: Vec<f32> = (0..calls.len()).flat_map(row).collect();
-                (*role, matrix(rows, [calls.len(), shape.memory + shape.embedding], &device))
+            let first = Thoughts::new(&self.params, &chosen, &recalled).first().map(|sums| {
+                let columns = sums.len() / chosen.calls.len();
+                matrix(sums, [chosen.calls.len(), columns], &device)
             });
-            let said = heads(&leaves, seen.collect(), &chosen.targets(&part, &device));
+            let said = heads(&leaves, first, &chosen.targets(&part, &device));
             (said, chosen.calls.iter().map(|call| call.row).collect())
         })
     }
