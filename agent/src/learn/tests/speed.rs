@@ -47,12 +47,16 @@ fn figures(sequences: usize) {
     made.with_part(&all, &all, |part| {
         let work = || Work::new(&made.params, part, &by, Backend::flex().autodiff());
         let inputs = Inputs::new(&part.sequences(), memory);
-        let recalled = Recalled::new(&made.params, &inputs);
         let mut into = vec![0.0; made.params.values().len()];
         let line = |name: &str, micros: f64| println!("{name:<34} {micros:6.2} µs/row");
         line("rows onto the host", mean(rows, || drop(work())));
         line("embeddings and LSTM", mean(rows, || drop(Recalled::new(&made.params, &inputs))));
-        line("their backward", mean(rows, || recalled.backward(recalled.zeros(), &mut into)));
+        let there_and_back = || {
+            let recalled = Recalled::new(&made.params, &inputs);
+            let by = recalled.zeros();
+            recalled.backward(by, &mut into);
+        };
+        line("the same, there and back", mean(rows, there_and_back));
         line("all", mean(rows, || drop(learner.gradient(&made.params, part, &by))));
         line(
             "all, the LSTM differentiated by burn",
