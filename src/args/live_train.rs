@@ -44,10 +44,9 @@ pub struct LiveTrainArgs {
     /// End when this share of what there is to win was won on every sweep, and no cell is below 0.97
     #[arg(long, value_name = "SHARE", default_value_t = 0.99, value_parser = share)]
     pub enough: f64,
-    /// How far to doubt measured times: NCCL's choice is changed only for a gain beyond so many quarters of what lies between
-    /// the fastest and the slowest repeat; 0 takes sweeps at their word, and assumes
-    /// nothing of sizes between theirs
-    #[arg(long, value_name = "N", default_value_t = 0.5, value_parser = doubts)]
+    /// How far to doubt measured times: NCCL's choice is changed only for a gain beyond so many times what luck may do to
+    /// both; 0 takes sweeps at their word, and assumes nothing of sizes between theirs
+    #[arg(long, value_name = "N", default_value_t = 0.75, value_parser = doubts)]
     pub doubt: f64,
     /// Share of the environments that have simulated jobs, so that other machines are not forgotten
     #[arg(long, value_name = "SHARE", default_value_t = 0.25, value_parser = share)]
@@ -86,7 +85,7 @@ fn slowdown(word: &str) -> Result<f64, String> {
 
 fn doubts(word: &str) -> Result<f64, String> {
     let doubts = word.parse::<f64>().ok().filter(|doubts| (0.0..=10.0).contains(doubts));
-    doubts.ok_or_else(|| "a doubt is a number from 0 to 10, like 0.5".to_owned())
+    doubts.ok_or_else(|| "a doubt is a number from 0 to 10, like 0.75".to_owned())
 }
 
 fn share(word: &str) -> Result<f64, String> {

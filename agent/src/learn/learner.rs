@@ -21,14 +21,14 @@ pub struct Learner {
 }
 
 impl Learner {
-    /// A learner of parameters with this layout. On [`Device::Flex`] and [`Device::Ndarray`] the LSTM has a
-    /// backward of our own; elsewhere burn differentiates it.
+    /// A learner of parameters with this layout. On [`Device::Flex`] and [`Device::Ndarray`] burn differentiates losses
+    /// and resources alone, and what leads to them has a backward of our own; elsewhere burn differentiates everything.
     pub fn new(layout: Arc<Layout>, device: Device) -> Result<Self, MissingDevice> {
         let whole_graph = matches!(device, Device::Libtorch | Device::Cuda);
         Ok(Learner { layout, device: device.open()?, whole_graph })
     }
 
-    /// The same, where burn differentiates the LSTM whatever the device.
+    /// The same, where burn differentiates everything whatever the device.
     pub fn on_graph(layout: Arc<Layout>, device: Device) -> Result<Self, MissingDevice> {
         Ok(Learner { whole_graph: true, ..Self::new(layout, device)? })
     }

@@ -169,7 +169,7 @@ impl Swept {
 
     /// How far ln of the time of a launch may be off by luck; none where it was not measured.
     pub(crate) fn doubt(&self, collective: Collective, bytes: u64, realised: &Realised) -> Option<f64> {
-        self.cells.get(&(collective, bytes))?.times(realised).map(Times::doubt)
+        self.cells.get(&(collective, bytes))?.doubt(launch(realised))
     }
 
     /// One call of every cell.

@@ -4,18 +4,48 @@ use dynamiccl_spec::math::{exp, ln};
 
 use crate::measure::sweep::SweepRow;
 
+/// What lies between the fastest and the slowest repeat, times this, is about one standard error of the middle of five,
+/// and two of that of ten.
+const OF_SEVERAL: f64 = 0.25;
+/// And one standard error of the middle of two: that they are alike may be luck.
+const OF_TWO: f64 = 0.63;
+/// Times in files have two digits after the point, so the middle of two repeats is this near to half way between them.
+const ROUNDED_US: f64 = 0.0151;
+
 /// The times of one launch.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Times {
-    /// ln µs of the fastest, the middle and the slowest repeat of each line, in the order of the middles.
-    lines: Vec<[f64; 3]>,
+    /// In the order of their middles.
+    lines: Vec<Line>,
+}
+
+/// Some repeats in a row.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Line {
+    /// ln µs of the fastest, the middle and the slowest.
+    ln_us: [f64; 3],
+    /// How far the middle may be off by luck.
+    doubt: f64,
+}
+
+impl Line {
+    fn new(ln_us: [f64; 3], share: f64) -> Self {
+        Line { ln_us, doubt: share * (ln_us[2] - ln_us[0]) }
+    }
+
+    /// The mean of what is drawn from it.
+    fn mean(&self) -> f64 {
+        let [least, middle, most] = self.ln_us;
+        (least + 2.0 * middle + most) / 4.0
+    }
 }
 
 impl Times {
     /// Takes in a line.
     pub fn add(&mut self, row: &SweepRow) {
-        self.lines.push([row.min_us, row.median_us, row.max_us].map(ln));
-        self.lines.sort_by(|a, b| a[1].total_cmp(&b[1]));
+        let half_way = (row.min_us + row.max_us) / 2.0;
+        let share = if (row.median_us - half_way).abs() < ROUNDED_US { OF_TWO } else { OF_SEVERAL };
+        self.push(Line::new([row.min_us, row.median_us, row.max_us].map(ln), share));
     }
 
     /// Takes in rounds that were timed in a row as one line; there must be one.
@@ -24,8 +54,13 @@ impl Times {
         rounds.sort_by(f64::total_cmp);
         let last = rounds.len() - 1;
         let middle = (rounds[last / 2] + rounds[rounds.len() / 2]) / 2.0;
-        self.lines.push([rounds[0], middle, rounds[last]]);
-        self.lines.sort_by(|a, b| a[1].total_cmp(&b[1]));
+        let share = if rounds.len() > 2 { OF_SEVERAL } else { OF_TWO };
+        self.push(Line::new([rounds[0], middle, rounds[last]], share));
+    }
+
+    fn push(&mut self, line: Line) {
+        self.lines.push(line);
+        self.lines.sort_by(|a, b| a.ln_us[1].total_cmp(&b.ln_us[1]));
     }
 
     /// How many lines there are.
@@ -35,35 +70,38 @@ impl Times {
 
     /// The µs whose logarithm is the mean of what [`Times::draw`] gives.
     pub fn micros(&self) -> f64 {
-        let sum: f64 = self.lines.iter().map(|[least, middle, most]| least + 2.0 * middle + most).sum();
-        exp(sum / (4.0 * self.lines.len().max(1) as f64))
+        exp(self.lines.iter().map(Line::mean).sum::<f64>() / self.count())
     }
 
-    /// How far the logarithm of [`Times::micros`] may be off by luck. A quarter of what lies between the fastest and the
-    /// slowest repeat is about two standard errors of the middle of ten, and one of that of five; lines that differ by
-    /// more among themselves are trusted no more than that says.
+    fn count(&self) -> f64 {
+        self.lines.len().max(1) as f64
+    }
+
+    /// How far the logarithm of [`Times::micros`] may be off by luck. Lines that differ by more among themselves than each
+    /// says of itself are trusted no more than that says.
     pub fn doubt(&self) -> f64 {
-        let count = self.lines.len().max(1) as f64;
-        let squares =
-            |of: &dyn Fn(&[f64; 3]) -> f64| self.lines.iter().map(|line| of(line) * of(line)).sum::<f64>();
-        let within = squares(&|[least, _, most]| (most - least) / 4.0) / count;
         let mean = ln(self.micros());
-        let among = squares(&|[least, middle, most]| (least + 2.0 * middle + most) / 4.0 - mean)
-            / (count - 1.0).max(1.0);
-        (within.max(among) / count).sqrt()
+        let squares =
+            |of: &dyn Fn(&Line) -> f64| self.lines.iter().map(|line| of(line) * of(line)).sum::<f64>();
+        let within = squares(&|line| line.doubt) / self.count();
+        let among = squares(&|line| line.mean() - mean) / (self.count() - 1.0).max(1.0);
+        (within.max(among) / self.count()).sqrt()
     }
 
     /// The same times, all of them this much (in logarithms) longer.
     pub fn longer(&self, by: f64) -> Times {
-        Times { lines: self.lines.iter().map(|line| line.map(|ln_us| ln_us + by)).collect() }
+        let longer = |line: &Line| Line { ln_us: line.ln_us.map(|ln_us| ln_us + by), ..*line };
+        Times { lines: self.lines.iter().map(longer).collect() }
     }
 
     /// What lies half way between two, where neither was measured: one line, which is less sure than many.
     pub fn between(&self, other: &Times) -> Times {
-        let mean = |times: &Times, at: usize| {
-            times.lines.iter().map(|line| line[at]).sum::<f64>() / times.lines.len().max(1) as f64
+        let mean = |of: &dyn Fn(&Line) -> f64| {
+            let sum = |times: &Times| times.lines.iter().map(of).sum::<f64>() / times.count();
+            (sum(self) + sum(other)) / 2.0
         };
-        Times { lines: vec![std::array::from_fn(|at| (mean(self, at) + mean(other, at)) / 2.0)] }
+        let ln_us = std::array::from_fn(|at| mean(&|line| line.ln_us[at]));
+        Times { lines: vec![Line { ln_us, doubt: mean(&|line| line.doubt) }] }
     }
 
     /// The µs of one call, by a number from 0 to 1: half of a line's calls are between its fastest and its middle repeat,
@@ -71,7 +109,7 @@ impl Times {
     pub fn draw(&self, at: f64) -> f64 {
         let at = at.clamp(0.0, 1.0) * self.lines.len() as f64;
         let line = (at as usize).min(self.lines.len().saturating_sub(1));
-        let Some([least, middle, most]) = self.lines.get(line) else { return 0.0 };
+        let Some(Line { ln_us: [least, middle, most], .. }) = self.lines.get(line) else { return 0.0 };
         let within = at - line as f64;
         exp(if within < 0.5 {
             least + (middle - least) * 2.0 * within
@@ -127,6 +165,16 @@ mod tests {
         let apart = times(&[[10.0, 11.0, 12.0], [30.0, 31.0, 32.0]]);
         assert!(apart.doubt() > 0.5, "{}", apart.doubt());
         assert!((one.longer(0.1).micros() / one.micros() - exp(0.1)).abs() < 1e-12);
+    }
+
+    /// Half way is where the middle of two is, and that of more is not.
+    #[test]
+    fn two_repeats_are_trusted_less_than_several() {
+        let (two, several) = (times(&[[10.0, 12.0, 14.0]]), times(&[[10.0, 11.9, 14.0]]));
+        assert!((two.doubt() / several.doubt() - 0.63 / 0.25).abs() < 1e-9);
+        let mut rounds = Times::default();
+        rounds.add_rounds(&[14.0, 10.0]);
+        assert_eq!(rounds.doubt(), two.doubt());
     }
 
     #[test]
