@@ -114,6 +114,27 @@ fn what_was_not_measured_teaches_nothing() {
     }
 }
 
+/// A job of calls that leave nothing to decide still teaches the critic, and nothing else.
+#[test]
+fn where_nothing_is_decided_only_the_critic_learns() {
+    let mut made = Made::new(SMALL, 2, 6, 21);
+    made.rollout.decides.fill(false);
+    made.rollout.drawn.fill(false);
+    made.rollout.truths.clear();
+    for known in [&mut made.rollout.ln_times, &mut made.rollout.gains] {
+        known.fill(f32::NAN);
+    }
+    let graph = Learner::on_graph(made.params.layout().clone(), Device::Flex).unwrap();
+    for learner in [learner(&made), graph] {
+        let share = made
+            .with_part(&made.all(), &made.all(), |part| learner.gradient(&made.params, part, &only("all")));
+        for tensor in made.params.layout().tensors() {
+            let moves = share.gradient[tensor.range.clone()].iter().any(|slope| *slope != 0.0);
+            assert_eq!(moves, tensor.name.starts_with("critic."), "{}", tensor.name);
+        }
+    }
+}
+
 #[test]
 fn nothing_of_an_episode_reaches_the_next() {
     const BEGINS: usize = 6;
