@@ -3,9 +3,10 @@
 //! Nothing that it learns reaches decisions, so it may see what they may not.
 
 use dynamiccl_spec::features::CONTEXT_WIDTH;
-use ndarray::{Array2, ArrayView1, Axis};
+use ndarray::Array2;
 
-use crate::matrices::{add, flat, flat_mut, layer, product, tanh};
+use crate::layers;
+use crate::matrices::{flat_mut, product, tanh};
 use crate::normal::normalise;
 use crate::params::Params;
 use crate::rollout::Rollout;
@@ -63,30 +64,21 @@ pub(crate) struct Opinion<'a> {
 impl<'a> Opinion<'a> {
     /// Of rows with all that it sees: context, what is privileged, a state of the LSTM.
     pub fn new(params: &'a Params, inputs: Array2<f32>) -> Self {
-        let says = |inputs: &Array2<f32>, name: &str| {
-            let bias = ArrayView1::from(params.tensor(&format!("{name}.bias")));
-            layer(inputs.view(), params.matrix(&format!("{name}.weight")), bias)
-        };
-        let mut first = says(&inputs, "critic.first");
+        let mut first = layers::sums(params, "critic.first", inputs.view());
         tanh(flat_mut(&mut first));
-        let mut second = says(&first, "critic.second");
+        let mut second = layers::sums(params, "critic.second", first.view());
         tanh(flat_mut(&mut second));
-        let values = says(&second, "critic.value").into_raw_vec_and_offset().0;
+        let values = layers::sums(params, "critic.value", second.view()).into_raw_vec_and_offset().0;
         Opinion { params, inputs, first, second, values }
     }
 
-    /// Puts the gradient of its parameters where these lie, given that by what it said.
+    /// Adds the gradient of its parameters where these lie, given that by what it said.
     pub fn backward(&self, by_values: Vec<f32>, into: &mut [f32]) {
         let mut by = Array2::from_shape_vec((by_values.len(), 1), by_values).expect("a number for each row");
         for (name, seen) in
             [("critic.value", &self.second), ("critic.second", &self.first), ("critic.first", &self.inputs)]
         {
-            let mut put = |part: &str, gradient: &[f32]| {
-                let range = self.params.layout().tensor(&format!("{name}.{part}")).range.clone();
-                add(&mut into[range], gradient);
-            };
-            put("weight", flat(&product(seen.t(), by.view())));
-            put("bias", flat(&by.sum_axis(Axis(0))));
+            layers::backward(self.params, name, seen.view(), by.view(), into);
             if name != "critic.first" {
                 by = product(by.view(), self.params.matrix(&format!("{name}.weight")).t());
                 by.zip_mut_with(seen, |by, y| *by *= 1.0 - y * y);

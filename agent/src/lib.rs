@@ -14,6 +14,7 @@ pub mod config;
 pub mod critic;
 pub mod fit;
 pub mod gae;
+mod layers;
 pub mod learn;
 mod matrices;
 pub mod normal;

@@ -2,7 +2,7 @@
 //!
 //! burn differentiates a sequence step by step, with dozens of small tensors each; here all inputs are
 //! multiplied at once, only the recurrent product is left for each step, and the weights' gradient is
-//! one product over all steps. It knows nothing of decisions or losses. Calls lie time first: call `t`
+//! a product over all steps. It knows nothing of decisions or losses. Calls lie time first: call `t`
 //! of sequence `b` is row `t * sequences + b`.
 
 use dynamiccl_policies::network::activation::{sigmoid, tanh_all};
@@ -72,19 +72,19 @@ impl<'a> Lstm<'a> {
         hidden: ArrayView2<'b, f32>,
         cell: ArrayView2<'_, f32>,
     ) -> Pass<'b> {
-        let before = hidden;
         let (calls, width, memory) = (seen.nrows(), seen.ncols(), self.memory());
-        let sequences = before.nrows();
+        let sequences = hidden.nrows();
         let gates = layer(seen.view(), rows(self.weight, 0..width), self.bias);
         let of_h = rows(self.weight, width..width + memory);
         let mut cells = Array2::zeros((calls + sequences, memory));
         rows_mut(cells.view_mut(), 0..sequences).assign(&cell);
-        let [squashed, hidden] = [(); 2].map(|()| Array2::zeros((calls, memory)));
-        let mut pass = Pass { sequences, begins, seen, before, gates, cells, squashed, hidden };
+        let [squashed, after] = [(); 2].map(|()| Array2::zeros((calls, memory)));
+        let mut pass =
+            Pass { sequences, begins, seen, before: hidden, gates, cells, squashed, hidden: after };
         for first in (0..calls).step_by(sequences) {
             let calls = first..first + sequences;
             let before = match first.checked_sub(sequences) {
-                None => before,
+                None => hidden,
                 Some(before) => rows(pass.hidden.view(), before..first),
             };
             multiply(before, of_h, rows_mut(pass.gates.view_mut(), calls.clone()), Before::Kept);

@@ -5,7 +5,8 @@ use ndarray::{Array2, ArrayView1, Axis, concatenate};
 
 use super::lstm::{Lstm, Pass};
 use super::sequences::{Call, Inputs};
-use crate::matrices::{add, flat, flat_mut, layer, product, row, row_mut, rows, rows_mut, tanh};
+use crate::layers;
+use crate::matrices::{add, flat, flat_mut, row, row_mut, rows, rows_mut, tanh};
 use crate::params::Params;
 
 /// What the network makes of contexts and histories.
@@ -29,9 +30,7 @@ pub(super) struct ByRecalled {
 
 impl<'a> Recalled<'a> {
     pub fn new(params: &'a Params, inputs: &'a Inputs) -> Self {
-        let weight = params.matrix("embed.weight");
-        let bias = ArrayView1::from(params.tensor("embed.bias"));
-        let mut embeddings = layer(inputs.contexts.view(), weight, bias);
+        let mut embeddings = layers::sums(params, "embed", inputs.contexts.view());
         tanh(flat_mut(&mut embeddings));
         let past = rows(embeddings.view(), 0..inputs.calls.len());
         let seen = concatenate(Axis(1), &[past, inputs.histories.view()]).expect("as many rows");
@@ -92,10 +91,8 @@ impl<'a> Recalled<'a> {
             put("memory.cell", &gradient.cell);
         }
         by.embeddings.zip_mut_with(&self.embeddings, |by, e| *by *= 1.0 - e * e);
-        let weight = product(self.inputs.contexts.t(), by.embeddings.view());
-        put("embed.weight", flat(&weight));
-        put("embed.bias", flat(&by.embeddings.sum_axis(Axis(0))));
         put("memory.hidden", &by.initial);
+        layers::backward(self.params, "embed", self.inputs.contexts.view(), by.embeddings.view(), into);
     }
 }
 

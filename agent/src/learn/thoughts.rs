@@ -8,6 +8,7 @@ use ndarray::{Array2, ArrayView1, ArrayView2, Axis, Slice};
 use super::chosen::Chosen;
 use super::heads::FIRST;
 use super::recall::{ByRecalled, Recalled};
+use crate::layers;
 use crate::matrices::{
     Before, add, flat, flat_mut, layer, multiply, product, row, row_mut, rows, rows_mut, tanh,
 };
@@ -34,8 +35,7 @@ impl<'a, 'r> Thoughts<'a, 'r> {
             chosen.calls.iter().flat_map(|call| recalled.embedding(call.number)).copied().collect();
         let embeddings =
             Array2::from_shape_vec((chosen.calls.len(), shape.embedding), embeddings).expect("whole rows");
-        let bias = ArrayView1::from(params.tensor("address.bias"));
-        let addresses = layer(embeddings.view(), params.matrix("address.weight"), bias);
+        let addresses = layers::sums(params, "address", embeddings.view());
         let mut seen = Vec::with_capacity(chosen.calls.len() * (shape.expert + shape.read()));
         for (role, calls) in &chosen.roles {
             let (weight, bias) = expert(params, *role);
@@ -57,11 +57,7 @@ impl<'a, 'r> Thoughts<'a, 'r> {
 
     /// The sums of the [`FIRST`] layers, each call after call.
     pub fn first(&self) -> [Vec<f32>; 4] {
-        FIRST.map(|name| {
-            let [weight, bias] = ["weight", "bias"].map(|part| format!("{name}.{part}"));
-            let bias = ArrayView1::from(self.params.tensor(&bias));
-            layer(self.seen.view(), self.params.matrix(&weight), bias).into_raw_vec_and_offset().0
-        })
+        FIRST.map(|name| layers::sums(self.params, name, self.seen.view()).into_raw_vec_and_offset().0)
     }
 
     /// Puts the gradients of the parameters that lead here where these lie, given those by the sums of the [`FIRST`]
@@ -98,18 +94,10 @@ impl<'a, 'r> Thoughts<'a, 'r> {
         let mut by_seen = Array2::zeros(self.seen.raw_dim());
         for (name, by) in FIRST.into_iter().zip(by_first) {
             let Some(by) = by else { continue };
-            let [of_weight, of_bias] =
-                ["weight", "bias"].map(|part| self.params.layout().tensor(&format!("{name}.{part}")));
-            let by =
-                Array2::from_shape_vec((self.seen.nrows(), of_bias.range.len()), by).expect("whole rows");
-            add(&mut into[of_weight.range.clone()], flat(&product(self.seen.t(), by.view())));
-            add(&mut into[of_bias.range.clone()], flat(&by.sum_axis(Axis(0))));
-            multiply(
-                by.view(),
-                self.params.matrix(of_weight.name).reversed_axes(),
-                by_seen.view_mut(),
-                Before::Kept,
-            );
+            let weight = self.params.matrix(&format!("{name}.weight"));
+            let by = Array2::from_shape_vec((self.seen.nrows(), weight.ncols()), by).expect("whole rows");
+            layers::backward(self.params, name, self.seen.view(), by.view(), into);
+            multiply(by.view(), weight.reversed_axes(), by_seen.view_mut(), Before::Kept);
         }
         by_seen
     }
@@ -123,18 +111,14 @@ impl<'a, 'r> Thoughts<'a, 'r> {
         into: &mut [f32],
     ) -> Array2<f32> {
         let layout = self.params.layout();
-        let mut put = |range: Range<usize>, gradient: &[f32]| add(&mut into[range], gradient);
-        let [of_weight, of_bias] =
-            ["address.weight", "address.bias"].map(|name| layout.tensor(name).range.clone());
-        put(of_weight, flat(&product(self.embeddings.t(), by_addresses)));
-        put(of_bias, flat(&by_addresses.sum_axis(Axis(0))));
+        layers::backward(self.params, "address", self.embeddings.view(), by_addresses, into);
         let mut by = product(by_addresses, self.params.matrix("address.weight").reversed_axes());
         for (role, calls) in &self.chosen.roles {
             let by_expert = rows(by_experts, calls.clone());
             let embeddings = rows(self.embeddings.view(), calls.clone());
             let [of_weight, of_bias] = EXPERT.map(|name| of_role(layout.tensor(name).range.clone(), *role));
-            put(of_weight, flat(&product(embeddings.reversed_axes(), by_expert)));
-            put(of_bias, flat(&by_expert.sum_axis(Axis(0))));
+            add(&mut into[of_weight], flat(&product(embeddings.reversed_axes(), by_expert)));
+            add(&mut into[of_bias], flat(&by_expert.sum_axis(Axis(0))));
             let weight = expert(self.params, *role).0.reversed_axes();
             multiply(by_expert, weight, rows_mut(by.view_mut(), calls.clone()), Before::Kept);
         }

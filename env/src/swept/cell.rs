@@ -113,13 +113,12 @@ impl Cell {
         self.launches.iter().map(|(_, times)| times.micros()).fold(f64::INFINITY, f64::min)
     }
 
-    /// How far ln of the time of a launch may be off by luck; none where it was not measured. That a few repeats are alike
-    /// may be luck, too, so it is never less than what is usual for the launches of the call.
-    pub fn doubt(&self, launch: Launch) -> Option<f64> {
-        let (_, times) = self.launches.iter().find(|(known, _)| *known == launch)?;
+    /// How far ln of the time of one of its launches may be off by luck. That a few repeats are alike may be luck, too, so
+    /// it is never less than what is usual for the launches of the call.
+    pub fn doubt(&self, of: &Times) -> f64 {
         let mut all: Vec<f64> = self.launches.iter().map(|(_, times)| times.doubt()).collect();
         all.sort_by(f64::total_cmp);
-        Some(times.doubt().max(all[all.len() / 2]))
+        of.doubt().max(all[all.len() / 2])
     }
 
     /// The same call as somebody sees it who would rather change nothing: NCCL's own choice as fast as it may be, every
@@ -127,7 +126,7 @@ impl Cell {
     pub fn cautious(&self, doubts: f64) -> Self {
         let seen = |(launch, times): &(Launch, Times)| {
             let sign = if *launch == self.own { -1.0 } else { 1.0 };
-            (*launch, times.longer(sign * doubts * self.doubt(*launch).unwrap_or(0.0)))
+            (*launch, times.longer(sign * doubts * self.doubt(times)))
         };
         Cell { launches: self.launches.iter().map(seen).collect(), ..self.clone() }
     }

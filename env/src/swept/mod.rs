@@ -169,7 +169,8 @@ impl Swept {
 
     /// How far ln of the time of a launch may be off by luck; none where it was not measured.
     pub(crate) fn doubt(&self, collective: Collective, bytes: u64, realised: &Realised) -> Option<f64> {
-        self.cells.get(&(collective, bytes))?.doubt(launch(realised))
+        let cell = self.cells.get(&(collective, bytes))?;
+        cell.times(realised).map(|times| cell.doubt(times))
     }
 
     /// One call of every cell.
