@@ -2,7 +2,8 @@
 //!
 //! Rounds follow each other without a pause and always in the same order, the first setting after the last: a rank may
 //! run ahead of others, so what a setting costs depends on what was called before it, and this must not change from
-//! round to round.
+//! round to round. After the first round only those take part that may still be the fastest: at large sizes most
+//! settings are hopeless, and would take most of the time.
 
 use dynamiccl_spec::{ChunkChoice, Order};
 
@@ -15,6 +16,8 @@ use crate::spread::{Ratio, median};
 
 /// Timings that one request asks for: requests are to stay short lines, and interrupts to be answered soon.
 const BATCH: usize = 500;
+/// A setting that takes so many times as long as another is not timed again: some are fast or slow by turns, but not by more.
+const HOPELESS: f64 = 2.0;
 
 /// How much is done for one call.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -97,6 +100,13 @@ impl CellTimes {
     pub fn is_unsure(&self, effort: &Effort) -> bool {
         let wide = self.speedup().is_some_and(|ratio| ratio.half_width() > effort.bound);
         wide && self.rounds() < effort.most as usize
+    }
+
+    /// The settings of which more rounds may still tell something: NCCL's own, and what is not hopelessly slow.
+    fn contenders(&mut self) -> Vec<&mut Measured> {
+        let best = self.settings.iter().map(Measured::median).reduce(f64::min).unwrap_or(f64::NAN);
+        let hopeless = |setting: &Measured| setting.order != Order::Own && setting.median() > HOPELESS * best;
+        self.settings.iter_mut().filter(|setting| !hopeless(setting)).collect()
     }
 
     /// Forgets all rounds.
@@ -197,17 +207,28 @@ impl Meter<'_> {
         self.more_by(times, effort.least.min(left))
     }
 
-    fn more_by(&mut self, times: &mut CellTimes, rounds: u32) -> Result<(), LiveError> {
+    fn more_by(&mut self, times: &mut CellTimes, mut rounds: u32) -> Result<(), LiveError> {
         let task = Task { load: times.beside.map_or(0, |beside| beside.rounds), ..times.cell.task() };
-        self.rounds_of(task, &mut times.settings, rounds)
+        while rounds > 0 {
+            // The first round shows who need not take part in others.
+            let now = if times.rounds() == 0 { 1 } else { rounds };
+            self.rounds_of(task, &mut times.contenders(), now)?;
+            rounds -= now;
+        }
+        Ok(())
     }
 
     /// Times all settings so many times, round after round, with nothing beside them.
     pub fn rounds(&mut self, cell: Cell, settings: &mut [Measured], rounds: u32) -> Result<(), LiveError> {
-        self.rounds_of(cell.task(), settings, rounds)
+        self.rounds_of(cell.task(), &mut settings.iter_mut().collect::<Vec<_>>(), rounds)
     }
 
-    fn rounds_of(&mut self, task: Task, settings: &mut [Measured], mut rounds: u32) -> Result<(), LiveError> {
+    fn rounds_of(
+        &mut self,
+        task: Task,
+        settings: &mut [&mut Measured],
+        mut rounds: u32,
+    ) -> Result<(), LiveError> {
         let Some(last) = settings.last().map(|setting| setting.order) else { return Ok(()) };
         let at_once = (BATCH / settings.len()).max(1);
         while rounds > 0 {
@@ -230,7 +251,9 @@ impl Meter<'_> {
     /// Times orders one after the other.
     pub(crate) fn time(&mut self, task: Task, orders: Vec<Order>) -> Result<Vec<Timing>, LiveError> {
         let (clock, count) = (self.clock, orders.len());
-        let task = Task { drained: clock.is_drained(), ..task };
+        // What a root takes depends on what its buffers hold from before: they are empty for all, or a setting that follows a
+        // slow one looks fast.
+        let task = Task { drained: clock.is_drained() || task.collective.is_rooted(), ..task };
         let answers = self.crew.ask(&Request::Time(task, orders))?;
         let ranks: Vec<Vec<Timing>> = answers
             .into_iter()
@@ -244,5 +267,33 @@ impl Meter<'_> {
             load_us: ranks.iter().filter_map(|times| times[at].load_us).reduce(f64::max),
         };
         Ok((0..count).map(at).collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use dynamiccl_spec::{ChannelChoice, Collective, CostTable, Pair};
+
+    use super::*;
+
+    fn measured(channels: u8, rounds: &[f64]) -> Measured {
+        let (pair, channels) = (Pair::from_index(3).unwrap(), ChannelChoice::of(channels).unwrap());
+        let order = Order::Knobs { pair, channels, chunk: ChunkChoice::Own };
+        Measured { order, handed: dynamiccl_spec::Knobs::OWN, rounds: rounds.to_vec(), loads: vec![] }
+    }
+
+    #[test]
+    fn what_is_hopelessly_slow_is_not_timed_again_but_for_nccls_own() {
+        let look = Look { interface: 5, bytes: 1024, table: CostTable::default() };
+        let own = Measured { order: Order::Own, ..measured(1, &[90.0, 80.0]) };
+        let settings = vec![own, measured(1, &[30.0]), measured(2, &[59.0]), measured(4, &[61.0])];
+        let cell = Cell { collective: Collective::AllReduce, bytes: 1024 };
+        let mut times = CellTimes { cell, look, settings, beside: None };
+        let orders = |times: &mut CellTimes| -> Vec<Order> {
+            times.contenders().iter().map(|setting| setting.order).collect()
+        };
+        assert_eq!(orders(&mut times), [Order::Own, measured(1, &[]).order, measured(2, &[]).order]);
+        times.clear();
+        assert_eq!(orders(&mut times).len(), 4, "nothing is known of any");
     }
 }
