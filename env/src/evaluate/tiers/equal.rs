@@ -6,8 +6,8 @@
 
 use std::sync::Arc;
 
-use dynamiccl_spec::Collective;
 use dynamiccl_spec::math::exp;
+use dynamiccl_spec::{Choice, Collective};
 use serde::Serialize;
 
 use super::Launch;
@@ -36,6 +36,10 @@ pub struct EqualTables {
     pub oracle_differs: usize,
     /// Those of them at which the first tuner's knobs differ, too.
     pub differs: usize,
+    /// Those of the former at which they must: no knobs at all are within [`SWAP`] of the best at both tiers.
+    pub must_differ: usize,
+    /// Those of these at which the first tuner's do.
+    pub differs_there: usize,
     /// Where the best knobs differ.
     pub contrasts: Vec<Contrast>,
 }
@@ -57,6 +61,8 @@ pub struct Contrast {
     pub chosen: [Launch; 2],
     /// What taking the best knobs of one at the other costs, the larger of the two.
     pub swap: f64,
+    /// What the knobs that suit both tiers best cost at the one that they suit less.
+    pub shared: f64,
     /// Whether the tuner's knobs differ.
     pub differs: bool,
 }
@@ -91,8 +97,15 @@ impl EqualTables {
                 }
             }
         }
-        let differs = contrasts.iter().filter(|contrast| contrast.differs).count();
-        EqualTables { pairs, oracle_differs: contrasts.len(), differs, contrasts }
+        let count = |of: fn(&Contrast) -> bool| contrasts.iter().filter(|contrast| of(contrast)).count();
+        EqualTables {
+            pairs,
+            oracle_differs: contrasts.len(),
+            differs: count(|contrast| contrast.differs),
+            must_differ: count(|contrast| contrast.shared > SWAP),
+            differs_there: count(|contrast| contrast.shared > SWAP && contrast.differs),
+            contrasts,
+        }
     }
 }
 
@@ -122,17 +135,28 @@ fn contrast(gbits: u32, near: Both<'_>, far: Both<'_>) -> Option<Contrast> {
     let (best, chosen) = ([best(near)?, best(far)?], [chosen(near)?, chosen(far)?]);
     let (collective, bytes) = (near.1.place.collective, near.1.place.bytes);
     let (tiers, differs) = ([near.1.tier, far.1.tier], chosen[0] != chosen[1]);
-    (swap > SWAP).then_some(Contrast { gbits, collective, bytes, tiers, best, chosen, swap, differs })
+    let shared = shared(near.0, far.0)?;
+    (swap > SWAP).then_some(Contrast { gbits, collective, bytes, tiers, best, chosen, swap, shared, differs })
 }
 
 /// What taking the best knobs of one cell in another costs there.
 fn lost(from: &Cell, at: &Cell) -> Option<f64> {
-    let (choice, _) = from.choices.get(from.best())?;
-    let moved = at.choices.iter().position(|(known, _)| known == choice)?;
-    Some(exp(at.mean_logs.get(moved)? - at.mean_logs.get(at.best())?) - 1.0)
+    at.loss(&from.choices.get(from.best())?.0)
+}
+
+/// The least that any knobs cost in the one of two cells that they suit less.
+fn shared(near: &Cell, far: &Cell) -> Option<f64> {
+    let worse = near.choices.iter().filter_map(|(choice, _)| Some(near.loss(choice)?.max(far.loss(choice)?)));
+    worse.reduce(f64::min)
 }
 
 impl Cell {
+    /// What these fixed knobs cost more than the best; none where they cannot run.
+    fn loss(&self, choice: &Choice) -> Option<f64> {
+        let at = self.choices.iter().position(|(known, _)| known == choice)?;
+        Some(exp(self.mean_logs.get(at)? - self.mean_logs.get(self.best())?) - 1.0)
+    }
+
     /// The fixed knobs with the least mean ln time; NCCL's own where none is better.
     fn best(&self) -> usize {
         let logs = &self.mean_logs;

@@ -51,5 +51,10 @@ fn who_knows_the_tier_follows_it_and_who_does_not_cannot() {
     assert!(bayes.oracle_differs > 0, "{bayes:?}");
     assert_eq!((bayes.pairs, bayes.differs), (6 * 10, bayes.oracle_differs));
     assert!(bayes.contrasts.iter().all(|c| c.chosen == c.best && c.swap > SWAP && c.tiers[0] < c.tiers[1]));
+    assert!(
+        bayes.contrasts.iter().all(|c| c.shared > 0.0 && c.shared <= c.swap),
+        "the best of one is shared, too"
+    );
+    assert!(bayes.must_differ <= bayes.oracle_differs && bayes.differs_there == bayes.must_differ);
     assert_eq!(compared(wants("nccl", Knobs::OWN)).differs, 0);
 }

@@ -10,7 +10,7 @@ use crate::commands::eval::same_call::{self, answer, launch};
 use crate::commands::eval::text::percent;
 use crate::table::{Column, Table};
 
-const CONTRASTS: [Column; 9] = [
+const CONTRASTS: [Column; 10] = [
     Column::left("collective"),
     Column::right("size"),
     Column::right("NICs").unit("(Gb/s)"),
@@ -18,6 +18,7 @@ const CONTRASTS: [Column; 9] = [
     Column::left("best near"),
     Column::left("best far"),
     Column::right("swapped").unit("(%)"),
+    Column::right("shared").unit("(%)"),
     Column::left("chosen near"),
     Column::left("chosen far"),
 ];
@@ -63,11 +64,15 @@ impl fmt::Display for Report {
 fn follows(equal: &Equal) -> String {
     let compared = &equal.compared;
     format!(
-        "with equal tables the best knobs differ in {} of {} calls at two tiers, the policy's in {} of these: {}",
+        "with equal tables the best knobs differ in {} of {} calls at two tiers, the policy's in {} of these: {} \
+         (no knobs are within {} % of the best at both in {}, the policy's differ in {} of these)",
         compared.oracle_differs,
         compared.pairs,
         compared.differs,
-        answer(equal.follows)
+        answer(equal.follows),
+        percent(SWAP),
+        compared.must_differ,
+        compared.differs_there
     )
 }
 
@@ -84,7 +89,7 @@ fn hiding(equal: &Equal) -> String {
 }
 
 fn row(contrast: &Contrast) -> [String; CONTRASTS.len()] {
-    let Contrast { gbits, collective, bytes, tiers, best, chosen, swap, differs } = contrast;
+    let Contrast { gbits, collective, bytes, tiers, best, chosen, swap, shared, differs } = contrast;
     let far = if *differs { launch(&chosen[1]) } else { "= near".to_owned() };
     [
         collective.to_string(),
@@ -94,6 +99,7 @@ fn row(contrast: &Contrast) -> [String; CONTRASTS.len()] {
         launch(&best[0]),
         launch(&best[1]),
         percent(*swap),
+        percent(*shared),
         launch(&chosen[0]),
         far,
     ]
