@@ -17,7 +17,7 @@ const KINDS: usize = 1024;
 /// Settings of a kind that notes are kept of: a policy that wants more of them has them take turns.
 const SETTINGS: usize = 8;
 /// How many calls a mean is over at most: what the machine was like before matters little.
-const RECENT: f64 = 25.0;
+const RECENT: f64 = 10.0;
 /// How far (ln) beyond its mean and twice the usual a time counts; the rest is a pause of the machine. A time that is shorter by
 /// as much shows that there were pauses before.
 const PAUSE: f64 = 0.2;
