@@ -2,8 +2,8 @@
 //!
 //! Rounds follow each other without a pause and always in the same order, the first setting after the last: a rank may
 //! run ahead of others, so what a setting costs depends on what was called before it, and this must not change from
-//! round to round. After the first round only those take part that may still be the fastest: at large sizes most
-//! settings are hopeless, and would take most of the time.
+//! round to round. It does once: after the first round only those take part that may still be the fastest, for at large
+//! sizes most settings are hopeless, and would take most of the time.
 
 use dynamiccl_spec::{ChunkChoice, Order};
 
@@ -251,9 +251,7 @@ impl Meter<'_> {
     /// Times orders one after the other.
     pub(crate) fn time(&mut self, task: Task, orders: Vec<Order>) -> Result<Vec<Timing>, LiveError> {
         let (clock, count) = (self.clock, orders.len());
-        // What a root takes depends on what its buffers hold from before: they are empty for all, or a setting that follows a
-        // slow one looks fast.
-        let task = Task { drained: clock.is_drained() || task.collective.is_rooted(), ..task };
+        let task = Task { drained: clock.is_drained(task.collective), ..task };
         let answers = self.crew.ask(&Request::Time(task, orders))?;
         let ranks: Vec<Vec<Timing>> = answers
             .into_iter()

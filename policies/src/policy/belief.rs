@@ -7,8 +7,8 @@ use dynamiccl_spec::math::{exp, ln};
 const LATER: f64 = 24.0;
 /// Most (ln) that a trial may be expected to cost.
 const DEAREST: f64 = 0.5;
-/// How much wider than a network says its spread is of what it has not seen in this job: it learns them from all jobs, most of
-/// which it has seen more of.
+/// How much wider a spread is than a network says: it is surer of pairs that a job has not tried than it should be. With this and
+/// the two above regret was least in validation worlds.
 const WIDER: f64 = 1.25;
 /// A spread that says nothing is known: an untrained network has 1 everywhere, and does as NCCL does.
 const VAGUE: f64 = 0.9;
@@ -83,7 +83,7 @@ mod tests {
         assert!(belief(1.0, 0.1).worth_trying(1.0) > 0.0);
         assert!(belief(1.3, 0.1).worth_trying(1.0) < 0.0, "three spreads slower");
         assert!(belief(1.6, 0.5).worth_trying(1.0) < 0.0, "too dear");
-        assert!(belief(0.0, 0.001).worth_trying(1.0) > 0.99 * LATER, "as good as known to be faster");
+        assert!(belief(0.0, 0.001).worth_trying(1.0) > LATER - 0.1, "as good as known to be faster");
         let [sure, unsure] = [0.05, 0.2].map(|spread| belief(1.1, spread).worth_trying(1.0));
         assert!(unsure > sure, "what is not known can be found out");
     }

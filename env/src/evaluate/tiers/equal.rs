@@ -127,7 +127,7 @@ type Both<'a> = (&'a Cell, &'a CellReport);
 
 /// The contrast between two tiers; none where the best knobs of one are as good at the other.
 fn contrast(gbits: u32, near: Both<'_>, far: Both<'_>) -> Option<Contrast> {
-    let swap = lost(near.0, far.0)?.max(lost(far.0, near.0)?);
+    let swap = Some(lost(near.0, far.0)?.max(lost(far.0, near.0)?)).filter(|swap| *swap > SWAP)?;
     let chosen = |(_, report): Both<'_>| {
         report.tuners.first()?.as_ref().map(|figures| Launch::of(&figures.chosen.realised))
     };
@@ -136,7 +136,7 @@ fn contrast(gbits: u32, near: Both<'_>, far: Both<'_>) -> Option<Contrast> {
     let (collective, bytes) = (near.1.place.collective, near.1.place.bytes);
     let (tiers, differs) = ([near.1.tier, far.1.tier], chosen[0] != chosen[1]);
     let shared = shared(near.0, far.0)?;
-    (swap > SWAP).then_some(Contrast { gbits, collective, bytes, tiers, best, chosen, swap, shared, differs })
+    Some(Contrast { gbits, collective, bytes, tiers, best, chosen, swap, shared, differs })
 }
 
 /// What taking the best knobs of one cell in another costs there.
