@@ -98,6 +98,26 @@ fn a_margin_is_chosen_by_what_it_would_cost() {
     assert_eq!(std::fs::read(dir.path("b.safetensors")).unwrap(), tiny.to_bytes());
 }
 
+#[test]
+fn a_margin_that_is_named_is_the_policys() {
+    let dir = Dir::new();
+    let tiny = dir.write_policy("tiny.safetensors");
+    let export = |out: &str, margin: &str| {
+        dir.run(&format!("export --policy tiny.safetensors --out {out} --margin {margin}"))
+    };
+    assert_eq!(export("a.safetensors", "-0.5").code, 0);
+    let written = Frozen::open(&dir.path("a.safetensors")).unwrap();
+    assert_eq!((written.about.margin, written.about.training.parent), (-0.5, Some(tiny.hash())));
+    assert_eq!(written.weights, tiny.weights);
+    assert_eq!(export("b.safetensors", &tiny.about.margin.to_string()).code, 0);
+    assert_eq!(std::fs::read(dir.path("b.safetensors")).unwrap(), tiny.to_bytes());
+    for bad in ["nan", "much", "1 --calibrate-guard"] {
+        let refused = export("c.safetensors", bad);
+        assert!(refused.code == 2 && refused.stderr.contains("--margin"), "{bad}: {}", refused.stderr);
+    }
+    assert!(!dir.path("c.safetensors").exists());
+}
+
 /// The document of `eval` becomes the manifest of what it judged.
 #[test]
 fn results_are_written_into_the_policy() {

@@ -10,7 +10,7 @@
 # in OUT as soon as it is there, and OUT/summary.txt has a line for each. A part that fails or has no time left is skipped.
 # POLICY (shipped) is what is judged zero-shot, told what the box is by CONTEXT (shared_gpu.toml beside this), and fitted; NCCL
 # names libnccl.so.2 (else PyTorch's or the system's); IP and TC name ip and tc where they are not on the search path; CLOCKS
-# (first) are whose clocks count, BUDGET (25 s, so that two sweeps stay within a minute) is a sweep's, LIMIT (900 s) that of
+# (slowest) are whose clocks count, BUDGET (25 s, so that two sweeps stay within a minute) is a sweep's, LIMIT (900 s) that of
 # everything, FITTERS (4) the threads of a fit.
 # Exit code 0: every part was carried out; 1: one was not; 2: usage.
 set -uo pipefail
@@ -21,7 +21,7 @@ fi
 program=$(readlink -f "$PROGRAM") library=$(readlink -f "$LIBRARY")
 context=$(readlink -f "${CONTEXT:-$(dirname "$0")/shared_gpu.toml}")
 mkdir -p "$OUT"
-out=$(readlink -f "$OUT") policy=${POLICY:-shipped} clocks=${CLOCKS:-first} limit=${LIMIT:-900} fitters=${FITTERS:-4}
+out=$(readlink -f "$OUT") policy=${POLICY:-shipped} clocks=${CLOCKS:-slowest} limit=${LIMIT:-900} fitters=${FITTERS:-4}
 if [[ "$policy" != shipped ]]; then policy=$(readlink -f "$policy"); fi
 parts=("$@")
 if ((${#parts[@]} == 0)); then parts=(8 4 2 10gbit 25gbit fitted episodes launcher guard beside threads); fi

@@ -15,6 +15,7 @@ EXAMPLES
     dynamiccl export --run checkpoints/stage1__s1__20261115T103310Z --out mine.safetensors
     dynamiccl export --out mine.safetensors --history job.jsonl
     dynamiccl export --policy a.safetensors --out b.safetensors --calibrate-guard
+    dynamiccl export --out careful.safetensors --margin 1
     dynamiccl export --policy a.safetensors --out t.csv --format nccl-csv --cluster aws_p5 --nodes 4
 
 The table is for NVIDIA's example tuner (NCCL_TUNER_CONFIG_FILE=t.conf). It holds on this machine, for
@@ -41,6 +42,10 @@ pub struct ExportArgs {
     /// regret whose worst cell is at least 0.98 of NCCL
     #[arg(long)]
     pub calibrate_guard: bool,
+    /// Write the policy with this margin: how many spreads of the gain it expects it must exceed before it departs
+    /// from NCCL; larger is more careful
+    #[arg(long, value_name = "SPREADS", allow_negative_numbers = true, conflicts_with = "calibrate_guard")]
+    pub margin: Option<f32>,
     /// Worlds in which margins are judged
     #[arg(long, value_name = "N", default_value_t = 4, requires = "calibrate_guard")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=1000))]

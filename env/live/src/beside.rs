@@ -25,7 +25,7 @@ pub struct Beside {
 impl Beside {
     /// Sizes it on the workers.
     pub fn size(meter: &mut Meter<'_>, cell: Cell) -> Result<Self, LiveError> {
-        let task = cell.task();
+        let task = cell.task(meter.clock);
         let calls = meter.time(task, vec![Order::Own; SIZING])?;
         let calls_us = middle(&calls, |timing| timing.us) * f64::from(task.calls);
         let mut alone = |rounds: u32| -> Result<f64, LiveError> {

@@ -5,6 +5,7 @@ use std::fmt;
 use dynamiccl_spec::{Bytes, ChannelChoice, ChunkChoice, Collective, CostTable, Order};
 use serde::Serialize;
 
+use crate::clock::Clock;
 use crate::message::Task;
 
 /// One call.
@@ -23,31 +24,12 @@ impl fmt::Display for Cell {
 }
 
 impl Cell {
-    /// The call as a worker gets it.
-    pub fn task(self) -> Task {
+    /// The call as a worker gets it, timed by this clock.
+    pub fn task(self, clock: Clock) -> Task {
         let Cell { collective, bytes } = self;
-        Task { collective, bytes, calls: calls(collective, bytes), load: 0, drained: false }
+        Task { collective, bytes, calls: clock.calls(self), load: 0, drained: clock.is_drained() }
     }
 }
-
-/// Calls between two moments: enough that the clock's own error does not count.
-fn calls(collective: Collective, bytes: u64) -> u32 {
-    let few: u64 = match bytes {
-        0..=65_536 => 8,
-        65_537..=1_048_576 => 4,
-        _ => 2,
-    };
-    if !collective.is_rooted() {
-        return few as u32;
-    }
-    // A root is done when its buffers have taken a call, whatever the others do; only full ones show how fast they are.
-    (FILLING / bytes.max(1)).clamp(few, MOST_CALLS) as u32
-}
-
-/// More than what lies between a root and the last rank can hold.
-const FILLING: u64 = 32 << 20;
-/// Most calls between two moments.
-const MOST_CALLS: u64 = 64;
 
 /// Every collective with every size, in that order.
 pub fn grid(collectives: &[Collective], sizes: &[u64]) -> Vec<Cell> {

@@ -1,14 +1,15 @@
-//! Whose clock counts, and whether ranks wait for each other before it starts.
+//! Whose clock counts, whether ranks wait for each other before it starts, and for how many calls it runs.
 
-use dynamiccl_spec::Collective;
 use serde::{Deserialize, Serialize};
+
+use crate::cell::Cell;
 
 /// How a call is timed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Clock {
-    /// Rank 0's, in a stream of calls that nothing interrupts, as in the published sweeps; roots apart. One that only sends
-    /// may be done long before anything has arrived.
+    /// Rank 0's, in a stream of calls that nothing interrupts, exactly as in the published sweeps. A root that only sends
+    /// may be done long before anything has arrived, if the calls before have left its buffers empty.
     #[default]
     First,
     /// The slowest rank's, after all of them have waited for each other: the time until a call is done everywhere.
@@ -16,10 +17,21 @@ pub enum Clock {
 }
 
 impl Clock {
-    /// Whether ranks wait for each other before every timing of such a call. What a root takes depends on what its buffers
-    /// hold from before, and a setting would look fast that follows one which leaves them empty: they are for all.
-    pub fn is_drained(self, collective: Collective) -> bool {
-        self == Clock::Slowest || collective.is_rooted()
+    /// Whether ranks wait for each other before every timing, so that nothing depends on what was called before.
+    pub fn is_drained(self) -> bool {
+        self == Clock::Slowest
+    }
+
+    /// Calls between two moments: enough that the clock's own error does not count.
+    pub fn calls(self, Cell { collective, bytes }: Cell) -> u32 {
+        let few: u64 = match bytes {
+            0..=65_536 => 8,
+            65_537..=1_048_576 => 4,
+            _ => 2,
+        };
+        // Buffers that were empty take a part of what a root sends, whatever the others do; only full ones show how fast they are.
+        let filling = if self.is_drained() && collective.is_rooted() { FILLING / bytes.max(1) } else { 0 };
+        filling.clamp(few, MOST_CALLS) as u32
     }
 
     /// The time of a call, given that of every rank.
@@ -32,8 +44,15 @@ impl Clock {
     }
 }
 
+/// More than what lies between a root and the last rank can hold.
+const FILLING: u64 = 32 << 20;
+/// Most calls between two moments.
+const MOST_CALLS: u64 = 64;
+
 #[cfg(test)]
 mod tests {
+    use dynamiccl_spec::Collective;
+
     use super::*;
 
     #[test]
@@ -45,9 +64,15 @@ mod tests {
     }
 
     #[test]
-    fn only_roots_meet_before_the_first_ones_clock_and_all_before_the_slowests() {
-        let drained = |clock: Clock| Collective::TUNED.into_iter().filter(move |of| clock.is_drained(*of));
-        assert!(drained(Clock::First).eq([Collective::Broadcast, Collective::Reduce]));
-        assert!(drained(Clock::Slowest).eq(Collective::TUNED));
+    fn the_first_ones_clock_runs_for_as_many_calls_as_in_published_sweeps() {
+        let calls = |clock: Clock, collective| {
+            [1 << 10, 1 << 16, 1 << 18, 1 << 20, 1 << 22, 1 << 24]
+                .map(|bytes| clock.calls(Cell { collective, bytes }))
+        };
+        for collective in Collective::TUNED {
+            assert_eq!(calls(Clock::First, collective), [8, 8, 4, 4, 2, 2]);
+        }
+        assert_eq!(calls(Clock::Slowest, Collective::AllReduce), [8, 8, 4, 4, 2, 2]);
+        assert_eq!(calls(Clock::Slowest, Collective::Broadcast), [64, 64, 64, 32, 8, 2], "buffers are full");
     }
 }

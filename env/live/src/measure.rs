@@ -2,8 +2,8 @@
 //!
 //! Rounds follow each other without a pause and always in the same order, the first setting after the last: a rank may
 //! run ahead of others, so what a setting costs depends on what was called before it, and this must not change from
-//! round to round. It does once: after the first round only those take part that may still be the fastest, for at large
-//! sizes most settings are hopeless, and would take most of the time.
+//! round to round. It does once, but not for a root whose buffers nobody empties: after the first round only those take
+//! part that may still be the fastest, for at large sizes most settings are hopeless, and would take most of the time.
 
 use dynamiccl_spec::{ChunkChoice, Order};
 
@@ -102,8 +102,12 @@ impl CellTimes {
         wide && self.rounds() < effort.most as usize
     }
 
-    /// The settings of which more rounds may still tell something: NCCL's own, and what is not hopelessly slow.
-    fn contenders(&mut self) -> Vec<&mut Measured> {
+    /// The settings of which more rounds may still tell something: NCCL's own, and what is not hopelessly slow; all
+    /// where each depends on the one before it.
+    fn contenders(&mut self, clock: Clock) -> Vec<&mut Measured> {
+        if self.cell.collective.is_rooted() && !clock.is_drained() {
+            return self.settings.iter_mut().collect();
+        }
         let best = self.settings.iter().map(Measured::median).reduce(f64::min).unwrap_or(f64::NAN);
         let hopeless = |setting: &Measured| setting.order != Order::Own && setting.median() > HOPELESS * best;
         self.settings.iter_mut().filter(|setting| !hopeless(setting)).collect()
@@ -132,7 +136,7 @@ pub struct Meter<'a> {
 impl Meter<'_> {
     /// What NCCL would do; all ranks must see the same.
     pub fn look(&mut self, cell: Cell) -> Result<Look, LiveError> {
-        let answers = self.crew.ask(&Request::Look(cell.task()))?;
+        let answers = self.crew.ask(&Request::Look(cell.task(self.clock)))?;
         let looks: Vec<Look> = answers
             .into_iter()
             .filter_map(|answer| if let Answer::Looked(look) = answer { Some(look) } else { None })
@@ -148,7 +152,7 @@ impl Meter<'_> {
 
     /// Warms every setting up and compares its results; what NCCL cannot be handed is left out.
     pub fn warm(&mut self, cell: Cell, orders: &[Order]) -> Result<Vec<Measured>, LiveError> {
-        let answers = self.crew.ask(&Request::Warm(cell.task(), orders.to_vec()))?;
+        let answers = self.crew.ask(&Request::Warm(cell.task(self.clock), orders.to_vec()))?;
         let mut settings: Vec<Option<Measured>> = orders.iter().map(|_| None).collect();
         for (rank, answer) in answers.into_iter().enumerate() {
             let Answer::Warmed(warmed) = answer else { continue };
@@ -208,11 +212,12 @@ impl Meter<'_> {
     }
 
     fn more_by(&mut self, times: &mut CellTimes, mut rounds: u32) -> Result<(), LiveError> {
-        let task = Task { load: times.beside.map_or(0, |beside| beside.rounds), ..times.cell.task() };
+        let task =
+            Task { load: times.beside.map_or(0, |beside| beside.rounds), ..times.cell.task(self.clock) };
         while rounds > 0 {
             // The first round shows who need not take part in others.
             let now = if times.rounds() == 0 { 1 } else { rounds };
-            self.rounds_of(task, &mut times.contenders(), now)?;
+            self.rounds_of(task, &mut times.contenders(self.clock), now)?;
             rounds -= now;
         }
         Ok(())
@@ -220,7 +225,7 @@ impl Meter<'_> {
 
     /// Times all settings so many times, round after round, with nothing beside them.
     pub fn rounds(&mut self, cell: Cell, settings: &mut [Measured], rounds: u32) -> Result<(), LiveError> {
-        self.rounds_of(cell.task(), &mut settings.iter_mut().collect::<Vec<_>>(), rounds)
+        self.rounds_of(cell.task(self.clock), &mut settings.iter_mut().collect::<Vec<_>>(), rounds)
     }
 
     fn rounds_of(
@@ -251,7 +256,6 @@ impl Meter<'_> {
     /// Times orders one after the other.
     pub(crate) fn time(&mut self, task: Task, orders: Vec<Order>) -> Result<Vec<Timing>, LiveError> {
         let (clock, count) = (self.clock, orders.len());
-        let task = Task { drained: clock.is_drained(task.collective), ..task };
         let answers = self.crew.ask(&Request::Time(task, orders))?;
         let ranks: Vec<Vec<Timing>> = answers
             .into_iter()
@@ -285,13 +289,21 @@ mod tests {
         let look = Look { interface: 5, bytes: 1024, table: CostTable::default() };
         let own = Measured { order: Order::Own, ..measured(1, &[90.0, 80.0]) };
         let settings = vec![own, measured(1, &[30.0]), measured(2, &[59.0]), measured(4, &[61.0])];
-        let cell = Cell { collective: Collective::AllReduce, bytes: 1024 };
+        let cell = Cell { collective: Collective::Broadcast, bytes: 1024 };
         let mut times = CellTimes { cell, look, settings, beside: None };
-        let orders = |times: &mut CellTimes| -> Vec<Order> {
-            times.contenders().iter().map(|setting| setting.order).collect()
+        let orders = |times: &mut CellTimes, clock| -> Vec<Order> {
+            times.contenders(clock).iter().map(|setting| setting.order).collect()
         };
-        assert_eq!(orders(&mut times), [Order::Own, measured(1, &[]).order, measured(2, &[]).order]);
+        let kept = [Order::Own, measured(1, &[]).order, measured(2, &[]).order];
+        assert_eq!(orders(&mut times, Clock::Slowest), kept);
+        assert_eq!(
+            orders(&mut times, Clock::First).len(),
+            4,
+            "what a root takes depends on the setting before"
+        );
+        times.cell.collective = Collective::AllReduce;
+        assert_eq!(orders(&mut times, Clock::First), kept);
         times.clear();
-        assert_eq!(orders(&mut times).len(), 4, "nothing is known of any");
+        assert_eq!(orders(&mut times, Clock::First).len(), 4, "nothing is known of any");
     }
 }

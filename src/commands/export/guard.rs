@@ -85,15 +85,20 @@ pub fn calibrate(source: &Frozen, args: &ExportArgs, session: &Session) -> Resul
     drop(progress);
     let margins = tried(&judged, &margins)?;
     let (margin, safe) = pick(&margins, own);
+    let (machines, worlds) = (machines.len(), args.worlds);
+    Ok((with_margin(source, margin), Calibration { from: own, margin, safe, machines, worlds, margins }))
+}
+
+/// The policy with this margin.
+pub fn with_margin(source: &Frozen, margin: f32) -> Frozen {
     let mut frozen = source.clone();
-    if margin != own {
+    if margin != source.about.margin {
         frozen.about.margin = margin;
         // What was reached was reached with the other margin.
         frozen.about.results.clear();
         frozen.about.training.parent = Some(source.hash());
     }
-    let (machines, worlds) = (machines.len(), args.worlds);
-    Ok((frozen, Calibration { from: own, margin, safe, machines, worlds, margins }))
+    frozen
 }
 
 /// Every machine that training may have met, or the one that was named.

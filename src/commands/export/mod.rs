@@ -40,12 +40,13 @@ pub fn run(args: &ExportArgs, session: &Session) -> Result<Ending> {
         }
         None => (source.clone(), None),
     };
-    let (frozen, guard) = match args.calibrate_guard {
-        true => {
+    let (frozen, guard) = match (args.margin, args.calibrate_guard) {
+        (Some(margin), _) => (guard::with_margin(&frozen, margin), None),
+        (None, true) => {
             let (frozen, guard) = guard::calibrate(&frozen, args, session)?;
             (frozen, Some(guard))
         }
-        false => (frozen, None),
+        (None, false) => (frozen, None),
     };
     let frozen = match &args.results {
         Some(file) => results::stamp(&frozen, file)?,
@@ -83,6 +84,12 @@ fn policy(args: &ExportArgs) -> Result<Option<PathBuf>> {
 
 /// What can be said about the words before any file is opened.
 fn check(args: &ExportArgs) -> Result<()> {
+    if let Some(margin) = args.margin {
+        ensure!(
+            margin.is_finite(),
+            "--margin {margin}: give a number, for instance 1; the shipped policy has -1"
+        );
+    }
     if args.format == ExportFormat::NcclCsv {
         ensure!(
             args.nodes.is_some(),
