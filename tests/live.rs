@@ -193,6 +193,15 @@ fn the_clock_is_the_roots_or_the_last_ones() {
     };
     let ratio = one("slowest") / one("first");
     assert!((1.98..2.02).contains(&ratio), "{ratio}");
+    let reminded = |clock: &str, collective: &str| {
+        let words = "sweep --ranks 2 --share-gpu --rounds 3 --most-rounds 3 --sizes 1K";
+        let out = format!("{clock}-{collective}.csv");
+        let said = run.run(&format!("{words} --clock {clock} --collectives {collective} --out {out}"));
+        assert_eq!(said.code, 0, "{}", said.stderr);
+        said.stdout.contains("sweep with --clock slowest")
+    };
+    assert!(reminded("first", "broadcast"));
+    assert!(!reminded("slowest", "broadcast") && !reminded("first", "allreduce"));
 }
 
 const THREE: &str =

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use dynamiccl_live::cell::{Cell, Knobs, grid};
+use dynamiccl_live::clock::Clock;
 use dynamiccl_live::drift::Drift;
 use dynamiccl_live::measure::{CellTimes, Effort};
 use dynamiccl_live::sheet::{Columns, Conditions, Sheet};
@@ -221,13 +222,20 @@ impl Report {
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Conditions { ranks, link, gpu, nccl, load, .. } = &self.conditions;
+        let Conditions { ranks, link, gpu, nccl, load, clock, .. } = &self.conditions;
         writeln!(f, "# {ranks} ranks, link {link}, {gpu}, NCCL {nccl}: {} rows in {}", self.rows, self.out)?;
         if *load > 0 {
             let blocks = counted(*load, "multiprocessor");
             writeln!(
                 f,
                 "# compute beside the calls fills {blocks} of every rank; how many times as long it takes as alone"
+            )?;
+        }
+        if *clock == Clock::First && self.cells.iter().any(|line| line.cell.collective.is_rooted()) {
+            writeln!(
+                f,
+                "# by rank 0's clock, as in published sweeps: a broadcast is done when its root is; for a policy that is to be \
+                 used, sweep with --clock slowest"
             )?;
         }
         write!(f, "{}", self.table())?;
