@@ -15,7 +15,7 @@ EXAMPLES
     dynamiccl export --run checkpoints/stage1__s1__20261115T103310Z --out mine.safetensors
     dynamiccl export --out mine.safetensors --history job.jsonl
     dynamiccl export --policy a.safetensors --out b.safetensors --calibrate-guard
-    dynamiccl export --out careful.safetensors --margin 1
+    dynamiccl export --out careful.safetensors --margin 0
     dynamiccl export --policy a.safetensors --out t.csv --format nccl-csv --cluster aws_p5 --nodes 4
 
 The table is for NVIDIA's example tuner (NCCL_TUNER_CONFIG_FILE=t.conf). It holds on this machine, for

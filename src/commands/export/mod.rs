@@ -85,10 +85,7 @@ fn policy(args: &ExportArgs) -> Result<Option<PathBuf>> {
 /// What can be said about the words before any file is opened.
 fn check(args: &ExportArgs) -> Result<()> {
     if let Some(margin) = args.margin {
-        ensure!(
-            margin.is_finite(),
-            "--margin {margin}: give a number, for instance 1; the shipped policy has -1"
-        );
+        ensure!(margin.is_finite(), "--margin {margin}: give a number, for instance 0");
     }
     if args.format == ExportFormat::NcclCsv {
         ensure!(
