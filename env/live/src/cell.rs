@@ -27,7 +27,13 @@ impl Cell {
     /// The call as a worker gets it, timed by this clock.
     pub fn task(self, clock: Clock) -> Task {
         let Cell { collective, bytes } = self;
-        Task { collective, bytes, calls: clock.calls(self), load: 0, drained: clock.is_drained() }
+        Task {
+            collective,
+            bytes,
+            calls: clock.calls(collective, bytes),
+            load: 0,
+            drained: clock.is_drained(),
+        }
     }
 }
 

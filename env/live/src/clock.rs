@@ -1,8 +1,7 @@
 //! Whose clock counts, whether ranks wait for each other before it starts, and for how many calls it runs.
 
+use dynamiccl_spec::Collective;
 use serde::{Deserialize, Serialize};
-
-use crate::cell::Cell;
 
 /// How a call is timed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -22,8 +21,14 @@ impl Clock {
         self == Clock::Slowest
     }
 
+    /// Whether it shows what a root takes, which depends on what the calls before have left in its buffers, and not when
+    /// such a call is done.
+    pub fn stops_at_root(self, collective: Collective) -> bool {
+        collective.is_rooted() && !self.is_drained()
+    }
+
     /// Calls between two moments: enough that the clock's own error does not count.
-    pub fn calls(self, Cell { collective, bytes }: Cell) -> u32 {
+    pub fn calls(self, collective: Collective, bytes: u64) -> u32 {
         let few: u64 = match bytes {
             0..=65_536 => 8,
             65_537..=1_048_576 => 4,
@@ -51,8 +56,6 @@ const MOST_CALLS: u64 = 64;
 
 #[cfg(test)]
 mod tests {
-    use dynamiccl_spec::Collective;
-
     use super::*;
 
     #[test]
@@ -66,8 +69,7 @@ mod tests {
     #[test]
     fn the_first_ones_clock_runs_for_as_many_calls_as_in_published_sweeps() {
         let calls = |clock: Clock, collective| {
-            [1 << 10, 1 << 16, 1 << 18, 1 << 20, 1 << 22, 1 << 24]
-                .map(|bytes| clock.calls(Cell { collective, bytes }))
+            [1 << 10, 1 << 16, 1 << 18, 1 << 20, 1 << 22, 1 << 24].map(|bytes| clock.calls(collective, bytes))
         };
         for collective in Collective::TUNED {
             assert_eq!(calls(Clock::First, collective), [8, 8, 4, 4, 2, 2]);

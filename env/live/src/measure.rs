@@ -105,7 +105,7 @@ impl CellTimes {
     /// The settings of which more rounds may still tell something: NCCL's own, and what is not hopelessly slow; all
     /// where each depends on the one before it.
     fn contenders(&mut self, clock: Clock) -> Vec<&mut Measured> {
-        if self.cell.collective.is_rooted() && !clock.is_drained() {
+        if clock.stops_at_root(self.cell.collective) {
             return self.settings.iter_mut().collect();
         }
         let best = self.settings.iter().map(Measured::median).reduce(f64::min).unwrap_or(f64::NAN);

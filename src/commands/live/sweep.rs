@@ -5,7 +5,6 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use dynamiccl_live::cell::{Cell, Knobs, grid};
-use dynamiccl_live::clock::Clock;
 use dynamiccl_live::drift::Drift;
 use dynamiccl_live::measure::{CellTimes, Effort};
 use dynamiccl_live::sheet::{Columns, Conditions, Sheet};
@@ -231,7 +230,7 @@ impl fmt::Display for Report {
                 "# compute beside the calls fills {blocks} of every rank; how many times as long it takes as alone"
             )?;
         }
-        if *clock == Clock::First && self.cells.iter().any(|line| line.cell.collective.is_rooted()) {
+        if self.cells.iter().any(|line| clock.stops_at_root(line.cell.collective)) {
             writeln!(
                 f,
                 "# by rank 0's clock, as in published sweeps: a broadcast is done when its root is; for a policy that is to be \
