@@ -76,6 +76,17 @@ mod tests {
         }
     }
 
+    /// The one that never saw a live sweep, which is not built in, can be loaded like any other.
+    #[test]
+    fn the_blind_one_is_for_this_build_and_says_that_it_is_blind() {
+        let file = include_bytes!("../../frozen/blind.safetensors");
+        let frozen = Frozen::read(file).unwrap_or_else(|error| panic!("{error}"));
+        assert!(frozen.tuner().is_ok() && frozen.to_bytes() == file, "written again it is another file");
+        let training = &frozen.about.training;
+        assert!(training.command.contains("--constants blind"), "command {:?}", training.command);
+        assert!(training.seeds.len() >= 3, "seeds {:?}", training.seeds);
+    }
+
     /// Those for networks that change say what they are for, how they were made and what they reached.
     #[test]
     fn networks_that_change_have_policies_of_their_own() {

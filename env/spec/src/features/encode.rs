@@ -116,12 +116,19 @@ impl Encoder {
         write_call(self.ranks, call, &mut Cursor::new(out));
     }
 
+    /// Whether it is told that nodes speak over kernel TCP.
+    #[inline]
+    pub fn over_tcp(&self) -> bool {
+        let [tcp, _] = *TCP_AND_FARTHEST;
+        self.job[tcp] != 0.0
+    }
+
     /// Whether it is told that nodes speak over kernel TCP, and not that they are of tier 4, where links have 25 Gb/s at
     /// most: it may be faster.
     #[inline]
     pub fn over_fast_tcp(&self) -> bool {
-        let [tcp, farthest] = *TCP_AND_FARTHEST;
-        self.job[tcp] != 0.0 && self.job[farthest] == 0.0
+        let [_, farthest] = *TCP_AND_FARTHEST;
+        self.over_tcp() && self.job[farthest] == 0.0
     }
 
     /// The job's part of every context.
