@@ -49,7 +49,7 @@ impl Guard {
     /// The guard of a call for which this pair would be taken. Over kernel TCP, what changes a reduce must be expected to gain,
     /// and so must another pair for a broadcast: no public table has the former, or the latter with pairs that are not NCCL's.
     #[inline]
-    pub fn before(self, query: &Query<'_>, pair: Option<Pair>) -> Self {
+    pub fn of_call(self, query: &Query<'_>, pair: Option<Pair>) -> Self {
         let unheard_of = match query.call.collective {
             Collective::Reduce => true,
             Collective::Broadcast => pair != query.gated.own,
@@ -155,19 +155,19 @@ mod tests {
     fn over_tcp_reduces_and_other_pairs_of_broadcasts_must_gain() {
         let other = Pair::new(Algorithm::Ring, Protocol::Simple);
         let tcp = (NetLink::CommodityEthernet, Some(4), 2);
-        let before = |guard: Guard, links, collective, pair| {
-            asked(links, collective, |query| guard.before(query, Some(pair)))
+        let of_call = |guard: Guard, links, collective, pair| {
+            asked(links, collective, |query| guard.of_call(query, Some(pair)))
         };
         let (bold, wary) = (Guard::Spreads(-1.0), Guard::Spreads(UNHEARD_OF));
-        assert_eq!(before(bold, tcp, Collective::Reduce, OWN), wary);
-        assert_eq!(before(bold, tcp, Collective::Reduce, other), wary);
-        assert_eq!(before(bold, tcp, Collective::Broadcast, other), wary);
-        assert_eq!(before(bold, tcp, Collective::Broadcast, OWN), bold);
-        assert_eq!(before(bold, tcp, Collective::AllReduce, other), bold);
-        assert_eq!(before(bold, (NetLink::Infiniband, Some(2), 2), Collective::Reduce, other), bold);
-        assert_eq!(before(bold, (tcp.0, tcp.1, 1), Collective::Reduce, other), bold);
-        assert_eq!(before(Guard::Spreads(1.0), tcp, Collective::Reduce, other), Guard::Spreads(1.0));
-        assert_eq!(before(Guard::Off, tcp, Collective::Reduce, other), Guard::Off);
+        assert_eq!(of_call(bold, tcp, Collective::Reduce, OWN), wary);
+        assert_eq!(of_call(bold, tcp, Collective::Reduce, other), wary);
+        assert_eq!(of_call(bold, tcp, Collective::Broadcast, other), wary);
+        assert_eq!(of_call(bold, tcp, Collective::Broadcast, OWN), bold);
+        assert_eq!(of_call(bold, tcp, Collective::AllReduce, other), bold);
+        assert_eq!(of_call(bold, (NetLink::Infiniband, Some(2), 2), Collective::Reduce, other), bold);
+        assert_eq!(of_call(bold, (tcp.0, tcp.1, 1), Collective::Reduce, other), bold);
+        assert_eq!(of_call(Guard::Spreads(1.0), tcp, Collective::Reduce, other), Guard::Spreads(1.0));
+        assert_eq!(of_call(Guard::Off, tcp, Collective::Reduce, other), Guard::Off);
     }
 
     #[test]
