@@ -81,10 +81,11 @@ mod tests {
     fn the_blind_one_is_for_this_build_and_says_that_it_is_blind() {
         let file = include_bytes!("../../frozen/blind.safetensors");
         let frozen = Frozen::read(file).unwrap_or_else(|error| panic!("{error}"));
-        assert!(frozen.tuner().is_ok() && frozen.to_bytes() == file, "written again it is another file");
+        assert!(frozen.to_bytes() == file, "written again it is another file");
         let training = &frozen.about.training;
         assert!(training.command.contains("--constants blind"), "command {:?}", training.command);
         assert!(training.seeds.len() >= 3, "seeds {:?}", training.seeds);
+        assert!(frozen.tuner().is_ok(), "no tuner of NCCL");
     }
 
     /// Those for networks that change say what they are for, how they were made and what they reached.
