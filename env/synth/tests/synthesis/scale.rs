@@ -27,9 +27,14 @@ fn case(nodes: u32) -> (Machine, Sketch, f64) {
     (machine, sketch, bound)
 }
 
-/// An AllGather, and the seconds of the fastest of a few tries: the machine may be doing something else.
+/// An AllGather, and the seconds of the fastest of some tries: the machine may be doing something else.
 fn timed(machine: &Machine, sketch: &Sketch, recipe: &Recipe) -> (Schedule, f64) {
-    let rounds = if machine.nodes() > 32 { 1 } else { 7 };
+    let rounds = match machine.nodes() {
+        // A millisecond each, of which any other process spoils one.
+        ..=2 => 200,
+        3..=32 => 7,
+        _ => 1,
+    };
     let rounds = (0..rounds).map(|_| {
         let (begin, before) = (Instant::now(), on_cpu());
         let schedule = synthesize(machine, sketch, Collective::AllGather, BYTES, recipe).unwrap();
@@ -49,8 +54,8 @@ fn an_allgather_of_many_ranks_is_near_its_nics_and_soon_there() {
         let planned = schedule.planned_us;
         println!("{:5} ranks: {:9.3} ms, {:.4} of the bound", 8 * nodes, taken * 1e3, planned / bound);
         assert!(planned <= 1.05 * bound, "{nodes} nodes: {planned} µs, at best {bound} µs");
-        // Optimised builds only; machines differ, and a slow one takes 1.013 ms instead of less than 1.
-        assert!(cfg!(debug_assertions) || taken < 1.5 * seconds, "{nodes} nodes: {taken} s");
+        // Optimised builds only.
+        assert!(cfg!(debug_assertions) || taken < seconds, "{nodes} nodes: {taken} s");
     }
 }
 
