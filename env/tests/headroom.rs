@@ -69,8 +69,6 @@ fn one_node_leaves_nothing_above_256_mib() {
 
 /// Cells that exceed the rest's 2.6, and why they may.
 ///
-/// * Sockets of one host: at 1 MiB the live sweeps measured 1 channel against NCCL's 2 at 130–170 µs
-///   against 650–770 µs in a row of broadcasts (`loopback_4ranks`, `25gbit_4ranks`), 4.5x.
 /// * PAT with one channel against two channels of a ring: 2.0–2.4x measured at 64–256 KiB, on 4 and 8
 ///   ranks of one host; sockets between hosts are slower per channel, and worlds add their residuals.
 /// * PCIe boxes: NCCL sends 512 KiB chunks of Simple down a tree because LL128 is off. No table has them.
@@ -84,7 +82,6 @@ fn one_node_leaves_nothing_above_256_mib() {
 ///   crosses it 6 times. The cluster is in no curriculum: nobody learns from it.
 fn ceiling(cell: &Cell) -> f64 {
     match cell.cluster.as_str() {
-        "h200_shared" if cell.collective == Collective::Broadcast => 4.6,
         "h200_shared" if cell.best.realised.pair.algorithm == Algorithm::Pat => 3.2,
         "tier4" | "tcp10g_1gpu" if cell.own.realised.pair != cell.best.realised.pair => 3.3,
         "wan100g_1gpu" if cell.collective == Collective::AllReduce => 4.6,

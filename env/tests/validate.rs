@@ -50,8 +50,17 @@ fn the_same_holds_for_rank_counts_and_rates_that_were_never_fitted() {
 }
 
 #[test]
+fn by_the_clock_of_the_last_rank_it_holds_too() {
+    let until_done = fidelity("live-h200-slowest", &ConstantsFile::full());
+    assert_eq!(until_done.cells, 265);
+    assert!(until_done.decision_fidelity <= 1.05, "{until_done:?}");
+    assert!(until_done.median_abs_log_error <= 0.075, "{until_done:?}");
+    assert!(until_done.nccl_decision.is_some_and(|nccl| nccl > 1.1), "{until_done:?}");
+}
+
+#[test]
 fn constants_that_never_saw_a_sweep_still_choose_better_than_nccl() {
-    for dir in ["live-h200", "live-h200-held-out"] {
+    for dir in ["live-h200", "live-h200-held-out", "live-h200-slowest"] {
         let blind = fidelity(dir, &ConstantsFile::blind());
         let nccl = blind.nccl_decision.expect("defaults were measured");
         assert!(blind.decision_fidelity < 1.0 + 0.7 * (nccl - 1.0), "{blind:?}");

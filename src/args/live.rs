@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Subcommand, ValueEnum};
-use dynamiccl_live::clock::Clock;
+use dynamiccl_env::measure::Clock;
 use dynamiccl_spec::words::UnknownWord;
 use dynamiccl_spec::{Bytes, ChannelChoice, ChunkChoice, Collective, ThreadChoice};
 

@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 
 use dynamiccl_env::lived::{Caller, InTurn};
+use dynamiccl_env::measure::Clock;
 use dynamiccl_spec::{ChannelChoice, ChunkChoice, Collective, CostTable, Order, Pair};
 
 use crate::cell::Cell;
-use crate::clock::Clock;
 use crate::crew::LiveError;
 use crate::launch::Live;
 use crate::measure::{Measured, Meter};

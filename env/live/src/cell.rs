@@ -2,10 +2,11 @@
 
 use std::fmt;
 
+use dynamiccl_env::measure::Clock;
 use dynamiccl_spec::{Bytes, ChannelChoice, ChunkChoice, Collective, CostTable, Order};
 use serde::Serialize;
 
-use crate::clock::Clock;
+use crate::clock;
 use crate::message::Task;
 
 /// One call.
@@ -30,7 +31,7 @@ impl Cell {
         Task {
             collective,
             bytes,
-            calls: clock.calls(collective, bytes),
+            calls: clock::calls(clock, collective, bytes),
             load: 0,
             drained: clock.is_drained(),
         }

@@ -5,11 +5,12 @@
 //! round to round. It does once, but not for a root whose buffers nobody empties: after the first round only those take
 //! part that may still be the fastest, for at large sizes most settings are hopeless, and would take most of the time.
 
+use dynamiccl_env::measure::Clock;
 use dynamiccl_spec::{ChunkChoice, Order};
 
 use crate::beside::Beside;
 use crate::cell::{CHUNKS_SINCE, Cell, Knobs};
-use crate::clock::Clock;
+use crate::clock;
 use crate::crew::{Crew, LiveError};
 use crate::message::{Answer, Look, Request, Task, Timing, Warmed};
 use crate::spread::{Ratio, median};
@@ -265,7 +266,7 @@ impl Meter<'_> {
             return Err(LiveError::Disagree(format!("rank {rank} has not timed all that it was asked to")));
         }
         let at = |at: usize| Timing {
-            us: clock.read(ranks.iter().map(|times| times[at].us)),
+            us: clock::read(clock, ranks.iter().map(|times| times[at].us)),
             load_us: ranks.iter().filter_map(|times| times[at].load_us).reduce(f64::max),
         };
         Ok((0..count).map(at).collect())

@@ -5,13 +5,12 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use dynamiccl_env::measure::sweep as reader;
+use dynamiccl_env::measure::{Clock, sweep as reader};
 use dynamiccl_env::whole;
 use dynamiccl_spec::{Order, Protocol};
 use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::cell::Cell;
-use crate::clock::Clock;
 use crate::crew::LiveError;
 use crate::measure::{CellTimes, Measured};
 
@@ -200,9 +199,7 @@ impl Sheet {
     }
 
     fn about(&self) -> PathBuf {
-        let mut name = self.file.as_os_str().to_owned();
-        name.push(".about.json");
-        name.into()
+        reader::About::path(&self.file)
     }
 
     fn save(&self) -> Result<(), LiveError> {

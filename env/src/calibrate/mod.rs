@@ -10,7 +10,7 @@ use dynamiccl_spec::Pair;
 
 use crate::cluster::{Calibration, Cluster};
 use crate::least_squares::{Options, minimise};
-use crate::measure::Row;
+use crate::measure::{Clock, Row};
 use crate::model::{Call, Constants, Fabric};
 use crate::nccl::Communicator;
 
@@ -51,13 +51,15 @@ pub struct Group {
     pub communicator: Communicator,
     /// What was measured on it.
     pub samples: Vec<Sample>,
+    /// Whose clock counted.
+    pub clock: Clock,
 }
 
 impl Group {
     /// Log of modelled over measured time of every sample, with other factors than the cluster has.
     pub fn errors(&self, calibration: Calibration, constants: &Constants) -> Vec<f64> {
         let cluster = Cluster { calibration, ..self.cluster.clone() };
-        let fabric = fabric(&cluster, &self.communicator, constants);
+        let fabric = fabric(&cluster, &self.communicator, &constants.by(self.clock));
         self.samples.iter().map(|s| (fabric.time(&s.call) / s.measured_us).ln()).collect()
     }
 }
@@ -70,7 +72,11 @@ pub fn calibrate(
     constants: &Constants,
 ) -> Calibration {
     let (cluster, communicator, samples) = (cluster.clone(), communicator.clone(), samples.to_vec());
-    calibrate_all(cluster.calibration, &[Group { cluster, communicator, samples }], constants)
+    calibrate_all(
+        cluster.calibration,
+        &[Group { cluster, communicator, samples, clock: Clock::First }],
+        constants,
+    )
 }
 
 /// The factors that bring the model closest to all groups; `base` are those of the cluster before.

@@ -38,5 +38,5 @@ pub fn group(
     let rows = sweep.rows.iter().map(|row| row.plain().and_then(|row| sample(&communicator, &row)));
     let samples: Vec<_> = rows.flatten().collect();
     let left_out = sweep.rows.len() - samples.len();
-    Ok((Group { cluster, communicator, samples }, left_out))
+    Ok((Group { cluster, communicator, samples, clock: sweep.about.clock }, left_out))
 }

@@ -4,6 +4,7 @@
 //! cluster and no opinion about whether a number is good. Every reader takes any bytes whatsoever:
 //! the worst a file can do is to be refused with one line.
 
+mod clock;
 mod collective;
 mod error;
 mod forced;
@@ -17,6 +18,7 @@ pub mod tables;
 
 use dynamiccl_spec::{Algorithm, Collective, Protocol};
 
+pub use clock::Clock;
 pub use error::{Fault, MeasureError};
 pub use nccl_tests_json::read as read_nccl_tests_json;
 pub use nccl_tests_text::read as read_nccl_tests_text;

@@ -2,6 +2,8 @@
 //!
 //! Threads per block, chunk sizes and compute beside the calls have columns where they were varied.
 //!
+//! What else is known of a sweep, whoever made it may say in a file beside it.
+//!
 //! Any number of ranks and any link rate may occur: a reader that knew the ones measured so far
 //! would be of no use for the next.
 
@@ -9,8 +11,10 @@ use std::path::{Path, PathBuf};
 
 use dynamiccl_spec::units::BadQuantity;
 use dynamiccl_spec::{Algorithm, ChunkChoice, Collective, GBps, Pair, Protocol};
+use serde::Deserialize;
 
 use super::Row;
+use super::clock::Clock;
 use super::error::{Fault, MeasureError};
 use super::sheet::Sheet;
 
@@ -107,8 +111,42 @@ pub struct Sweep {
     pub link: Link,
     /// Threads per block; nothing is NCCL's own.
     pub threads: Option<u32>,
+    /// What the file beside it says.
+    pub about: About,
     /// The lines, in the order of the file.
     pub rows: Vec<SweepRow>,
+}
+
+/// What is said of a sweep in `FILE.about.json`; of the published ones, nothing.
+#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
+pub struct About {
+    /// NCCL's release.
+    #[serde(default)]
+    pub nccl: Option<String>,
+    /// Whose clock counted.
+    #[serde(default)]
+    pub clock: Clock,
+}
+
+impl About {
+    /// Where it is said.
+    pub fn path(sweep: &Path) -> PathBuf {
+        let mut name = sweep.as_os_str().to_owned();
+        name.push(".about.json");
+        name.into()
+    }
+
+    fn of(sweep: &Path) -> Result<Self, MeasureError> {
+        let path = Self::path(sweep);
+        if !path.exists() {
+            return Ok(About::default());
+        }
+        let text = std::fs::read(&path).map_err(|error| MeasureError::unreadable(&path, &error))?;
+        serde_json::from_slice(&text).map_err(|error| MeasureError::Bad {
+            what: "conditions".to_owned(),
+            at: Fault::new(&path, error.line() as u64, error.to_string(), "remove it, or sweep again"),
+        })
+    }
 }
 
 /// Reads one sweep file, or every `.csv` file of a folder in the order of their names.
@@ -134,7 +172,7 @@ pub fn read(path: &Path) -> Result<Vec<Sweep>, MeasureError> {
 }
 
 fn read_file(file: &Path) -> Result<Vec<Sweep>, MeasureError> {
-    let mut sheet = Sheet::open(file)?;
+    let (mut sheet, about) = (Sheet::open(file)?, About::of(file)?);
     sheet.require(&COLUMNS)?;
     let mut sweeps: Vec<Sweep> = Vec::new();
     while sheet.advance()? {
@@ -145,7 +183,10 @@ fn read_file(file: &Path) -> Result<Vec<Sweep>, MeasureError> {
         let row = row_of(&sheet)?;
         match sweeps.iter_mut().find(|s| s.ranks == ranks && s.link == link && s.threads == threads) {
             Some(sweep) => sweep.rows.push(row),
-            None => sweeps.push(Sweep { file: file.to_owned(), ranks, link, threads, rows: vec![row] }),
+            None => {
+                let (file, about, rows) = (file.to_owned(), about.clone(), vec![row]);
+                sweeps.push(Sweep { file, ranks, link, threads, about, rows });
+            }
         }
     }
     if sweeps.is_empty() { Err(sheet.no_rows()) } else { Ok(sweeps) }

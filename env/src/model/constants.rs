@@ -7,6 +7,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::cluster::{InterLink, IntraLink};
+use crate::measure::Clock;
 
 /// Smallest and largest factor by which a world may change a constant.
 pub type Range = [f64; 2];
@@ -611,6 +612,18 @@ fn write_sections(path: &str, table: &toml::Table, text: &mut String) {
     }
 }
 
+impl Constants {
+    /// The same constants by this clock. What a root's buffers take costs rank 0 no time, by whose clock sweeps were published;
+    /// it is not done, though.
+    pub fn by(&self, clock: Clock) -> Self {
+        let mut constants = self.clone();
+        if clock.is_drained() {
+            constants.hop.all().into_iter().for_each(|hop| hop.absorbed = 0.0);
+        }
+        constants
+    }
+}
+
 impl Hops {
     /// The hop inside a node.
     pub fn intra(&self, link: IntraLink) -> &Hop {
@@ -633,6 +646,12 @@ impl Hops {
             InterLink::TcpLoopback => &self.tcp_loopback,
             InterLink::TcpVeth => &self.tcp_veth,
         }
+    }
+
+    fn all(&mut self) -> [&mut Hop; 11] {
+        let Hops { nvlink, pcie, shm, infiniband, roce, efa, slingshot, tcpx, tcp, tcp_loopback, tcp_veth } =
+            self;
+        [nvlink, pcie, shm, infiniband, roce, efa, slingshot, tcpx, tcp, tcp_loopback, tcp_veth]
     }
 }
 
@@ -680,6 +699,18 @@ mod tests {
                 1.0
             });
         }
+    }
+
+    #[test]
+    fn only_by_the_roots_clock_do_buffers_take_what_is_not_done() {
+        let fitted = ConstantsFile::full().nominal();
+        let absorbed = |clock: Clock| {
+            let hops = fitted.by(clock).hop;
+            [InterLink::Tcp, InterLink::TcpLoopback, InterLink::TcpVeth].map(|link| hops.inter(link).absorbed)
+        };
+        assert_eq!(fitted.by(Clock::First), fitted);
+        assert!(absorbed(Clock::First)[1..].iter().all(|&share| share > 0.0));
+        assert_eq!(absorbed(Clock::Slowest), [0.0; 3]);
     }
 
     #[test]

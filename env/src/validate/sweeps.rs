@@ -10,7 +10,8 @@ use dynamiccl_spec::{ChunkChoice, Collective};
 
 use super::{geometric_mean, median};
 use crate::cluster::{Cluster, ClusterError, CommOptions};
-use crate::measure::sweep::{Link, Setting, Sweep, SweepRow};
+use crate::measure::Clock;
+use crate::measure::sweep::{About, Link, Setting, Sweep, SweepRow};
 use crate::model::{Call, Constants, Fabric};
 use crate::nccl::Communicator;
 use crate::swept::{VERSION, shared_gpu};
@@ -51,6 +52,7 @@ pub struct PreparedSweep {
     file: String,
     ranks: u32,
     link: Link,
+    clock: Clock,
     cluster: Cluster,
     cells: Vec<PreparedCell>,
 }
@@ -86,7 +88,8 @@ impl PreparedSweep {
         }
         let cells = cells.into_values().filter(|cell| !cell.settings.is_empty()).collect();
         let file = sweep.file.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        Ok(PreparedSweep { file, ranks: sweep.ranks, link: sweep.link, cluster, cells })
+        let Sweep { ranks, link, about: About { clock, .. }, .. } = *sweep;
+        Ok(PreparedSweep { file, ranks, link, clock, cluster, cells })
     }
 
     /// The file's name.
@@ -95,7 +98,7 @@ impl PreparedSweep {
     }
 
     fn fabric(&self, constants: &Constants) -> Fabric {
-        Fabric::new(&self.cluster, self.ranks, 1, 1, constants)
+        Fabric::new(&self.cluster, self.ranks, 1, 1, &constants.by(self.clock))
     }
 
     /// Measured and modelled times of every setting, cell by cell.

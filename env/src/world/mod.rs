@@ -12,6 +12,7 @@ mod weather;
 use std::sync::{Arc, OnceLock};
 
 use crate::cluster::{Cluster, InterLink};
+use crate::measure::Clock;
 use crate::model::constants::{Constants, ConstantsFile, Residual, Weather};
 use draw::{LogUniform, Origin, Stream, generator};
 
@@ -35,10 +36,13 @@ pub struct World {
     fields: [OnceLock<Arc<Field>>; 3],
 }
 
+/// A job goes on when its last rank is done.
+const OF_JOBS: Clock = Clock::Slowest;
+
 impl World {
     /// The world in which every constant has its value and the model knows everything.
     pub fn nominal(constants: &ConstantsFile) -> Self {
-        World { origin: None, constants: constants.nominal(), fields: Default::default() }
+        World { origin: None, constants: constants.nominal().by(OF_JOBS), fields: Default::default() }
     }
 
     /// The world of a seed.
@@ -54,7 +58,7 @@ impl World {
     fn of(constants: &ConstantsFile, origin: Origin) -> Self {
         let mut rng = generator(origin, Stream::Constants);
         let mut factors = LogUniform::default();
-        let constants = constants.draw(|range| factors.draw(&mut rng, range));
+        let constants = constants.draw(|range| factors.draw(&mut rng, range)).by(OF_JOBS);
         World { origin: Some(origin), constants, fields: Default::default() }
     }
 

@@ -1,8 +1,8 @@
 //! Collected tables and sweeps.
 
-use dynamiccl_env::measure::sweep::{self, Link, Setting};
+use dynamiccl_env::measure::sweep::{self, About, Link, Setting};
 use dynamiccl_env::measure::tables::{self, Health};
-use dynamiccl_env::measure::{MeasureError, read_log};
+use dynamiccl_env::measure::{Clock, MeasureError, read_log};
 use dynamiccl_spec::{Algorithm, ChunkChoice, Collective, GBps, Pair, Protocol};
 
 use crate::folder;
@@ -105,6 +105,20 @@ fn one_file_may_hold_several_communicators() {
     assert_eq!(sweeps.iter().map(|s| (s.ranks, s.rows.len())).collect::<Vec<_>>(), [(3, 2), (8, 1)]);
     let error = read_log(&dir.path().join("all.csv")).expect_err("two communicators").to_string();
     assert!(error.contains("all.csv:4: mixes several runs"), "{error}");
+}
+
+#[test]
+fn a_file_beside_a_sweep_says_whose_clock_it_went_by() {
+    let said = |about: &str| {
+        let dir = folder(&[("s.csv", SWEEP), ("s.csv.about.json", about)]);
+        sweep::read(dir.path()).map(|sweeps| sweeps[0].about.clone())
+    };
+    let about = said(r#"{"nccl": "2.28.9", "clock": "slowest", "gpu": "any"}"#).expect("a sweep");
+    assert_eq!((about.nccl.as_deref(), about.clock), (Some("2.28.9"), Clock::Slowest));
+    assert_eq!(said("{}").expect("a sweep").clock, Clock::First);
+    assert_eq!(sweep::read(folder(&[("s.csv", SWEEP)]).path()).expect("a sweep")[0].about, About::default());
+    let error = said(r#"{"clock": "last"}"#).expect_err("no such clock").to_string();
+    assert!(error.contains("s.csv.about.json:1: bad conditions \"unknown variant `last`"), "{error}");
 }
 
 /// Columns that only those have who asked for them.

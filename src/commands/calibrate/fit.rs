@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use anyhow::{Result, ensure};
 use dynamiccl_env::calibrate::{FEWEST_SAMPLES, Group, Sample, calibrate_all, sample};
 use dynamiccl_env::cluster::Cluster;
-use dynamiccl_env::measure::Row;
+use dynamiccl_env::measure::{Clock, Row};
 use dynamiccl_env::model::Constants;
 use dynamiccl_env::nccl::Communicator;
 use dynamiccl_env::validate::median;
@@ -91,7 +91,8 @@ impl Samples {
     /// The rows of one communicator.
     pub fn of_rows(cluster: &Cluster, communicator: Communicator, rows: &[Row]) -> Self {
         let (samples, left_out) = samples(&communicator, rows);
-        Samples { groups: vec![Group { cluster: cluster.clone(), communicator, samples }], left_out }
+        let (cluster, clock) = (cluster.clone(), Clock::First);
+        Samples { groups: vec![Group { cluster, communicator, samples, clock }], left_out }
     }
 }
 

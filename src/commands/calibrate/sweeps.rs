@@ -1,15 +1,12 @@
 //! Sweeps on real ranks as measurements of one machine, whatever their ranks and links.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
-use std::path::Path;
 
 use anyhow::{Context, Result};
 use dynamiccl_env::calibrate::sweep::group;
 use dynamiccl_env::cluster::Cluster;
 use dynamiccl_env::measure::sweep::{self, Link, Sweep};
 use dynamiccl_env::nccl::Version;
-use serde_json::Value;
 
 use super::fit::Samples;
 use super::logs::release;
@@ -39,7 +36,7 @@ impl Swept {
         let mut samples = Samples { groups: Vec::new(), left_out: BTreeMap::new() };
         let (mut version, mut notes) = (Version::V2_28, Vec::new());
         for sweep in &sweeps {
-            version = args.nccl.unwrap_or_else(|| nccl_of(&sweep.file, &mut notes));
+            version = args.nccl.unwrap_or_else(|| nccl_of(sweep, &mut notes));
             let nodes = if sweep.link == Link::Machine { args.nodes.unwrap_or(1) } else { sweep.ranks };
             let (group, left_out) =
                 group(cluster, sweep, nodes, version).with_context(|| name(&sweep.file))?;
@@ -56,11 +53,6 @@ impl Swept {
 }
 
 /// The release that a sweep says it was measured with; the published ones, which say nothing, had 2.28.
-fn nccl_of(file: &Path, notes: &mut Vec<String>) -> Version {
-    let mut about = file.as_os_str().to_owned();
-    about.push(".about.json");
-    let text = fs::read_to_string(about).ok();
-    let stated = text.and_then(|text| serde_json::from_str::<Value>(&text).ok());
-    let stated = stated.as_ref().and_then(|about| about["nccl"].as_str());
-    stated.map_or(Version::V2_28, |stated| release(Some(stated), notes))
+fn nccl_of(sweep: &Sweep, notes: &mut Vec<String>) -> Version {
+    sweep.about.nccl.as_deref().map_or(Version::V2_28, |stated| release(Some(stated), notes))
 }

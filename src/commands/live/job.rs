@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow};
+use dynamiccl_env::measure::Clock;
 use dynamiccl_live::caller::RanksCaller;
-use dynamiccl_live::clock::Clock;
 use dynamiccl_live::crew::{Limits, LiveError};
 use dynamiccl_live::launch::{LinkTools, Live, Recipe, Sharing, attend};
 use dynamiccl_live::measure::Meter;

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use anyhow::{Context, Result, ensure};
 use dynamiccl_env::cluster::Cluster;
 use dynamiccl_env::lived::{Limits, Lived};
+use dynamiccl_env::measure::Clock;
 use dynamiccl_env::measure::sweep::Link;
 use dynamiccl_env::swept;
 use dynamiccl_live::cell::grid;
-use dynamiccl_live::clock::Clock;
 
 use super::job::{Job, Wish};
 use crate::args::{CallsArgs, JobArgs};
