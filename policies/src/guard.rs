@@ -5,7 +5,7 @@
 //! That only allowed knobs are chosen is the business of the gates, which hold for every tuner.
 
 use dynamiccl_spec::tuner::Query;
-use dynamiccl_spec::{ChunkChoice, Collective, Head, Mask, Pair};
+use dynamiccl_spec::{ChunkChoice, Head, Mask};
 
 use crate::network::{Gain, greedy};
 
@@ -46,19 +46,13 @@ impl Guard {
         if logits[own] + allowance >= logits[best] { own } else { best }
     }
 
-    /// The guard of a call for which this pair would be taken. Over kernel TCP, what changes a reduce must be expected to gain,
-    /// and so must another pair for a broadcast: no public table has the former, or the latter with pairs that are not NCCL's.
+    /// The guard of this call. Over kernel TCP, what changes a broadcast or a reduce must be expected to gain: no public table
+    /// has a reduce there, or a broadcast with knobs that are not NCCL's.
     #[inline]
-    pub fn of_call(self, query: &Query<'_>, pair: Option<Pair>) -> Self {
-        let unheard_of = match query.call.collective {
-            Collective::Reduce => true,
-            Collective::Broadcast => pair != query.gated.own,
-            _ => false,
-        };
+    pub fn of_call(self, query: &Query<'_>) -> Self {
+        let unheard_of = query.call.collective.is_rooted() && query.nodes > 1 && query.encoder.over_tcp();
         match self {
-            Guard::Spreads(margin) if unheard_of && query.nodes > 1 && query.encoder.over_tcp() => {
-                Guard::Spreads(margin.max(UNHEARD_OF))
-            }
+            Guard::Spreads(margin) if unheard_of => Guard::Spreads(margin.max(UNHEARD_OF)),
             guard => guard,
         }
     }
@@ -100,7 +94,7 @@ mod tests {
     use dynamiccl_spec::context::{JobContext, NetLink};
     use dynamiccl_spec::features::{CallContext, Encoder, PastCall};
     use dynamiccl_spec::gates::GateSet;
-    use dynamiccl_spec::{Algorithm, CostTable, Gated, PairMask, Protocol};
+    use dynamiccl_spec::{Algorithm, Collective, CostTable, Gated, Pair, PairMask, Protocol};
 
     use super::*;
 
@@ -113,8 +107,6 @@ mod tests {
         assert_eq!(Guard::default().choose(Head::Pair, &forbidden, 0), 2);
     }
 
-    const OWN: Pair = Pair::new(Algorithm::Ring, Protocol::LL);
-
     /// What is made of a call over such links, for which NCCL would take a ring in LL.
     fn asked<T>(
         (inter, tier, nodes): (NetLink, Option<u8>, u32),
@@ -126,7 +118,8 @@ mod tests {
         context.topology.tier_max = tier;
         let (table, pairs) = (CostTable::default(), PairMask::ALL);
         let call = CallContext { collective, bytes: 1 << 20, pipelined: 1, table, pairs, synthesised: None };
-        let gated = Gated { mask: Mask::ALL, own: Some(OWN), fired: GateSet::default() };
+        let own = Some(Pair::new(Algorithm::Ring, Protocol::LL));
+        let gated = Gated { mask: Mask::ALL, own, fired: GateSet::default() };
         let (encoder, past) = (Encoder::new(&context), PastCall::default());
         let (encoder, call, gated, past) = (&encoder, &call, &gated, &past);
         make(&Query { communicator: 0, ranks: 8, nodes, encoder, call, gated, past })
@@ -152,22 +145,19 @@ mod tests {
     }
 
     #[test]
-    fn over_tcp_reduces_and_other_pairs_of_broadcasts_must_gain() {
-        let other = Pair::new(Algorithm::Ring, Protocol::Simple);
+    fn over_tcp_what_changes_a_rooted_call_must_gain() {
         let tcp = (NetLink::CommodityEthernet, Some(4), 2);
-        let of_call = |guard: Guard, links, collective, pair| {
-            asked(links, collective, |query| guard.of_call(query, Some(pair)))
-        };
+        let of_call =
+            |guard: Guard, links, collective| asked(links, collective, |query| guard.of_call(query));
         let (bold, wary) = (Guard::Spreads(-1.0), Guard::Spreads(UNHEARD_OF));
-        assert_eq!(of_call(bold, tcp, Collective::Reduce, OWN), wary);
-        assert_eq!(of_call(bold, tcp, Collective::Reduce, other), wary);
-        assert_eq!(of_call(bold, tcp, Collective::Broadcast, other), wary);
-        assert_eq!(of_call(bold, tcp, Collective::Broadcast, OWN), bold);
-        assert_eq!(of_call(bold, tcp, Collective::AllReduce, other), bold);
-        assert_eq!(of_call(bold, (NetLink::Infiniband, Some(2), 2), Collective::Reduce, other), bold);
-        assert_eq!(of_call(bold, (tcp.0, tcp.1, 1), Collective::Reduce, other), bold);
-        assert_eq!(of_call(Guard::Spreads(1.0), tcp, Collective::Reduce, other), Guard::Spreads(1.0));
-        assert_eq!(of_call(Guard::Off, tcp, Collective::Reduce, other), Guard::Off);
+        for rooted in [Collective::Broadcast, Collective::Reduce] {
+            assert_eq!(of_call(bold, tcp, rooted), wary);
+            assert_eq!(of_call(bold, (NetLink::Infiniband, Some(2), 2), rooted), bold);
+            assert_eq!(of_call(bold, (tcp.0, tcp.1, 1), rooted), bold);
+            assert_eq!(of_call(Guard::Spreads(1.0), tcp, rooted), Guard::Spreads(1.0));
+            assert_eq!(of_call(Guard::Off, tcp, rooted), Guard::Off);
+        }
+        assert_eq!(of_call(bold, tcp, Collective::AllReduce), bold);
     }
 
     #[test]

@@ -146,7 +146,7 @@ impl PolicyTuner {
         let acted = network.act(job, &self.call, &self.memory, &mask, scratch, choose);
         let own = query.own();
         let knobs = acted.choice.knobs().unwrap_or(own);
-        if knobs != own && !guard.of_call(query, knobs.pair).lets(&acted.gain) {
+        if knobs != own && !guard.of_call(query).lets(&acted.gain) {
             return Decision::fallback(query, Fallback::Unsure);
         }
         let micros = scratch.estimates().micros(&query.call.table);
