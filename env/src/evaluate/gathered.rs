@@ -110,12 +110,8 @@ impl CellTally {
         self.estimated += other.estimated;
         self.covered += other.covered;
         self.unrunnable += other.unrunnable;
-        for (at, &calls) in other.ran.iter().enumerate() {
-            let seat = choices[at];
-            if self.ran.len() <= seat {
-                self.ran.resize(seat + 1, 0);
-            }
-            self.ran[seat] += calls;
+        for (whole, part) in [(&mut self.ran, &other.ran), (&mut self.decided, &other.decided)] {
+            part.0.iter().zip(choices).for_each(|(&times, &seat)| whole.add(seat, times));
         }
     }
 }

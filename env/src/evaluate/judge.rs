@@ -35,9 +35,25 @@ pub struct CellTally {
     /// Those of them whose measured time was within one spread of it.
     pub covered: u32,
     /// Judged calls by what ran.
-    pub ran: Vec<u32>,
+    pub ran: Counts,
+    /// Worlds, or calls of jobs, by what was decided without feedback.
+    pub decided: Counts,
     /// Calls for which a synthesised schedule was wanted where none can run.
     pub unrunnable: u32,
+}
+
+/// How often each choice of a cell came up; those beyond the end never did.
+#[derive(Debug, Clone, Default)]
+pub struct Counts(pub Vec<u32>);
+
+impl Counts {
+    /// Counts this choice so many times more.
+    pub fn add(&mut self, choice: usize, times: u32) {
+        if self.0.len() <= choice {
+            self.0.resize(choice + 1, 0);
+        }
+        self.0[choice] += times;
+    }
 }
 
 /// Sums of ratios of true times: of calls within a world, of the means of worlds in a tally.
@@ -132,20 +148,18 @@ impl<'a> Judge<'a> {
             self.cells.resize(outcome.cell + 1, Logs::default());
         }
         self.cells[outcome.cell].add(1.0, logs);
+        let cell = self.tally.cell(outcome.cell);
         if self.held {
+            cell.decided.add(outcome.ran, 1);
             return;
         }
-        let cell = self.tally.cell(outcome.cell);
         cell.calls += 1;
         cell.left += u32::from(left);
         if let Some((expected, spread)) = estimate {
             cell.estimated += 1;
             cell.covered += u32::from((ln(outcome.measured) - expected).abs() <= spread);
         }
-        if cell.ran.len() <= outcome.ran {
-            cell.ran.resize(outcome.ran + 1, 0);
-        }
-        cell.ran[outcome.ran] += 1;
+        cell.ran.add(outcome.ran, 1);
     }
 
     /// A synthesised schedule was wanted in a cell where none can run.

@@ -180,6 +180,8 @@ pub struct CellFigures {
     pub regret_hold: Option<f64>,
     /// What it chose most often.
     pub chosen: Chosen,
+    /// The same without feedback; none where it was not asked there.
+    pub held: Option<Chosen>,
 }
 
 /// Knobs that were chosen, and what NCCL makes of them.

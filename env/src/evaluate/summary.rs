@@ -6,7 +6,7 @@ use dynamiccl_spec::math::exp;
 use dynamiccl_spec::{Choice, Collective, Head, Path};
 
 use super::gathered::{Cell, Gathered};
-use super::judge::{CellTally, EpisodeTally, Logs};
+use super::judge::{CellTally, Counts, EpisodeTally, Logs};
 use super::report::{
     CellFigures, CellReport, Chosen, Figures, Kind, MARKS, Paths, Point, TierReport, TunerReport,
 };
@@ -90,12 +90,20 @@ impl Judged<'_> {
         self.seeds.iter().flatten().copied()
     }
 
-    fn ran(&self) -> Vec<f64> {
-        let mut ran = vec![0.0; self.cell.choices.len()];
+    fn counted(&self, of: fn(&CellTally) -> &Counts) -> Vec<f64> {
+        let mut counts = vec![0.0; self.cell.choices.len()];
         for tally in self.tallies() {
-            tally.ran.iter().enumerate().for_each(|(at, &calls)| ran[at] += f64::from(calls));
+            counts.iter_mut().zip(&of(tally).0).for_each(|(count, &times)| *count += f64::from(times));
         }
-        ran
+        counts
+    }
+
+    fn ran(&self) -> Vec<f64> {
+        self.counted(|tally| &tally.ran)
+    }
+
+    fn decided(&self) -> Vec<f64> {
+        self.counted(|tally| &tally.decided)
     }
 
     fn figures(&self) -> Option<CellFigures> {
@@ -105,6 +113,7 @@ impl Judged<'_> {
             regret: exp(logs.mean_loss()) - 1.0,
             regret_hold: self.held().map(|held| exp(held.mean_loss()) - 1.0),
             chosen: self.cell.most_often(&self.ran()),
+            held: self.held().map(|_| self.cell.most_often(&self.decided())),
         })
     }
 }

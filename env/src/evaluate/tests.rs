@@ -16,7 +16,7 @@ use rand_chacha::rand_core::SeedableRng;
 
 use super::calls::{Calls, Outcome, Pick, Timed, Trial, play};
 use super::gathered::{Cell, Gathered};
-use super::judge::{CellTally, EpisodeTally, Judge, Logs, Tally, WARM_UP};
+use super::judge::{CellTally, Counts, EpisodeTally, Judge, Logs, Tally, WARM_UP};
 use super::*;
 use crate::cluster::Cluster;
 use crate::curriculum::Dynamics;
@@ -414,7 +414,7 @@ fn figures_over_cells_and_seeds_worked_out_by_hand() {
         held: Logs { count: 2.0, gain: 0.0, loss: 2.0 * ln(3.0) },
         calls: 4,
         left: 1,
-        ran,
+        ran: Counts(ran),
         ..CellTally::default()
     };
     let episode = |ratio: f64| EpisodeTally { tier: 2, held_out: false, logs: [Some(ln(ratio)), None, None] };
@@ -463,8 +463,10 @@ fn what_several_workers_found_of_one_place_is_one_cell() {
         let fastest = ran.iter().map(|&calls| f64::from(calls)).collect();
         let cell = Cell { place, tier: 1, held_out: false, own: 0, fastest, mean_logs: Vec::new(), choices };
         let judged = Logs { count: 1.0, gain: 1.0, loss: 2.0 };
-        let tally =
-            Tally { cells: vec![CellTally { judged, ran, ..CellTally::default() }], episodes: Vec::new() };
+        let tally = Tally {
+            cells: vec![CellTally { judged, ran: Counts(ran), ..CellTally::default() }],
+            episodes: Vec::new(),
+        };
         Gathered { cells: vec![cell], players: vec![vec![tally]] }
     };
     let realised =
@@ -473,7 +475,7 @@ fn what_several_workers_found_of_one_place_is_one_cell() {
     let mut joined = Gathered::join(vec![part(vec![a, b], vec![5, 1]), part(vec![b], vec![3])]);
     assert_eq!((joined.cells.len(), joined.cells[0].choices.len()), (1, 2));
     let tally = &joined.players[0][0].cells[0];
-    assert_eq!((tally.ran.as_slice(), tally.judged.count), (&[5, 4][..], 2.0));
+    assert_eq!((tally.ran.0.as_slice(), tally.judged.count), (&[5, 4][..], 2.0));
     assert_eq!(joined.cells[0].fastest, [5.0, 4.0]);
     joined.keep(|tier| tier != 1);
     assert!(joined.cells.is_empty() && joined.players[0][0].cells.is_empty());

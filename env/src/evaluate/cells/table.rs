@@ -87,7 +87,9 @@ impl<'a> Table<'a> {
             for ((times, weight), (best, _)) in of_kind.truth.segments().zip(of_kind.truth.fastest()) {
                 held.add(weight, [own, ran, best].map(|launch| times[launch].log));
             }
-            tally.cell(of_kind.cell).held.add_world(held);
+            let cell = tally.cell(of_kind.cell);
+            cell.held.add_world(held);
+            cell.decided.add(ran, 1);
         }
     }
 

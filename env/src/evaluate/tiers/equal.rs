@@ -3,6 +3,9 @@
 //!
 //! NCCL's cost table is the same at all three, so a tuner can only know by the tier which knobs are right.
 //! Whatever it does better than with the tier hidden, it does because it has learned what a tier is.
+//!
+//! The best fixed knobs are the best for someone who knows the tier and nothing of the world. With feedback a
+//! tuner follows each world instead, so that not even what is fastest most often differs wherever they do.
 
 use std::sync::Arc;
 
@@ -36,6 +39,10 @@ pub struct EqualTables {
     pub oracle_differs: usize,
     /// Those of them at which the first tuner's knobs differ, too.
     pub differs: usize,
+    /// Those of them at which what it decides without feedback differs.
+    pub held_differs: usize,
+    /// Those of them at which what was fastest most often differs: no feedback tells more.
+    pub fastest_differs: usize,
     /// Those of the former at which they must: no knobs at all are within [`SWAP`] of the best at both tiers.
     pub must_differ: usize,
     /// Those of these at which the first tuner's do.
@@ -59,6 +66,10 @@ pub struct Contrast {
     pub best: [Launch; 2],
     /// What the tuner chose most often at each.
     pub chosen: [Launch; 2],
+    /// What it decides at each without feedback.
+    pub held: [Launch; 2],
+    /// What was fastest most often.
+    pub fastest: [Launch; 2],
     /// What taking the best knobs of one at the other costs, the larger of the two.
     pub swap: f64,
     /// What the knobs that suit both tiers best cost at the one that they suit less.
@@ -102,6 +113,8 @@ impl EqualTables {
             pairs,
             oracle_differs: contrasts.len(),
             differs: count(|contrast| contrast.differs),
+            held_differs: count(|contrast| contrast.held[0] != contrast.held[1]),
+            fastest_differs: count(|contrast| contrast.fastest[0] != contrast.fastest[1]),
             must_differ: count(|contrast| contrast.shared > SWAP),
             differs_there: count(|contrast| contrast.shared > SWAP && contrast.differs),
             contrasts,
@@ -128,15 +141,16 @@ type Both<'a> = (&'a Cell, &'a CellReport);
 /// The contrast between two tiers; none where the best knobs of one are as good at the other.
 fn contrast(gbits: u32, near: Both<'_>, far: Both<'_>) -> Option<Contrast> {
     let swap = Some(lost(near.0, far.0)?.max(lost(far.0, near.0)?)).filter(|swap| *swap > SWAP)?;
-    let chosen = |(_, report): Both<'_>| {
-        report.tuners.first()?.as_ref().map(|figures| Launch::of(&figures.chosen.realised))
-    };
+    let figures = |(_, report): Both<'_>| report.tuners.first()?.clone();
     let best = |(cell, _): Both<'_>| cell.choices.get(cell.best()).map(|(_, realised)| Launch::of(realised));
-    let (best, chosen) = ([best(near)?, best(far)?], [chosen(near)?, chosen(far)?]);
+    let (best, figures) = ([best(near)?, best(far)?], [figures(near)?, figures(far)?]);
+    let chosen = figures.each_ref().map(|figures| Launch::of(&figures.chosen.realised));
+    let held = [Launch::of(&figures[0].held?.realised), Launch::of(&figures[1].held?.realised)];
+    let fastest = [near, far].map(|(_, report)| Launch::of(&report.best.realised));
     let (collective, bytes) = (near.1.place.collective, near.1.place.bytes);
     let (tiers, differs) = ([near.1.tier, far.1.tier], chosen[0] != chosen[1]);
     let shared = shared(near.0, far.0)?;
-    Some(Contrast { gbits, collective, bytes, tiers, best, chosen, swap, shared, differs })
+    Some(Contrast { gbits, collective, bytes, tiers, best, chosen, held, fastest, swap, shared, differs })
 }
 
 /// What taking the best knobs of one cell in another costs there.

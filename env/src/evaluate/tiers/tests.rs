@@ -50,6 +50,7 @@ fn who_knows_the_tier_follows_it_and_who_does_not_cannot() {
     let bayes = compared(Entrant::bayes());
     assert!(bayes.oracle_differs > 0, "{bayes:?}");
     assert_eq!((bayes.pairs, bayes.differs), (6 * 10, bayes.oracle_differs));
+    assert_eq!(bayes.held_differs, bayes.oracle_differs, "fixed knobs need no feedback");
     assert!(bayes.contrasts.iter().all(|c| c.chosen == c.best && c.swap > SWAP && c.tiers[0] < c.tiers[1]));
     assert!(
         bayes.contrasts.iter().all(|c| c.shared > 0.0 && c.shared <= c.swap),

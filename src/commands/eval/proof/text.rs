@@ -64,12 +64,15 @@ impl fmt::Display for Report {
 fn follows(equal: &Equal) -> String {
     let compared = &equal.compared;
     format!(
-        "with equal tables the best knobs differ in {} of {} calls at two tiers, the policy's in {} of these: {} \
-         (no knobs are within {} % of the best at both in {}, the policy's differ in {} of these)",
+        "with equal tables the best fixed knobs differ in {} of {} calls at two tiers, the policy's in {} of these: {} \
+         (those that are fastest most often in {}, the policy's without feedback in {}; no knobs are within {} % of the \
+         best at both in {}, the policy's differ in {} of these)",
         compared.oracle_differs,
         compared.pairs,
         compared.differs,
         answer(equal.follows),
+        compared.fastest_differs,
+        compared.held_differs,
         percent(SWAP),
         compared.must_differ,
         compared.differs_there
@@ -89,7 +92,7 @@ fn hiding(equal: &Equal) -> String {
 }
 
 fn row(contrast: &Contrast) -> [String; CONTRASTS.len()] {
-    let Contrast { gbits, collective, bytes, tiers, best, chosen, swap, shared, differs } = contrast;
+    let Contrast { gbits, collective, bytes, tiers, best, chosen, swap, shared, differs, .. } = contrast;
     let far = if *differs { launch(&chosen[1]) } else { "= near".to_owned() };
     [
         collective.to_string(),
