@@ -1,4 +1,4 @@
-//! What every command has, whatever it does: the seed, the way out, progress and Ctrl-C.
+//! What every command has, whatever it does: the seed, the cores, the way out, progress and Ctrl-C.
 //!
 //! This is the second stage of the global arguments. They are words; here they have their meaning.
 
@@ -6,6 +6,7 @@ use std::cell::OnceCell;
 use std::fmt::Display;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::{self, IsTerminal};
+use std::thread;
 
 use anyhow::Result;
 use serde::Serialize;
@@ -17,6 +18,11 @@ use crate::progress::{Progress, Style};
 
 /// The seed where nobody says.
 pub const USUAL_SEED: u64 = 1;
+
+/// Threads of work that nobody has said how many to use for.
+pub fn cores() -> usize {
+    thread::available_parallelism().map_or(1, |cores| cores.get())
+}
 
 /// The surroundings of one command.
 #[derive(Debug)]

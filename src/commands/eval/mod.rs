@@ -10,7 +10,6 @@ mod text;
 mod workload;
 
 use std::sync::Arc;
-use std::thread;
 
 use anyhow::{Context, Error, Result, ensure};
 use dynamiccl_env::evaluate::tiers::SameCalls;
@@ -23,7 +22,7 @@ use dynamiccl_synth::library::Library;
 
 use crate::args::{EvalArgs, Proof};
 use crate::exit::Ending;
-use crate::session::Session;
+use crate::session::{Session, cores};
 use files::Files;
 pub use report::Document;
 use report::Verdict;
@@ -145,7 +144,7 @@ impl<'a> Plan<'a> {
 
 /// The worlds and threads that the words ask for.
 fn evaluation<'a>(args: &EvalArgs, seed: u64, constants: &'a ConstantsFile) -> Evaluation<'a> {
-    let threads = thread::available_parallelism().map_or(1, |cores| cores.get());
+    let threads = cores();
     Evaluation { seed, seeds: args.seeds, worlds: args.worlds, threads, constants, schedules: None }
 }
 

@@ -5,7 +5,6 @@
 //! what is chosen here must not have seen what it is judged by.
 
 use std::sync::Arc;
-use std::thread;
 
 use anyhow::{Context, Error, Result, ensure};
 use dynamiccl_env::evaluate::{Entrant, Evaluation, Machine, NODES, Report as Judged};
@@ -17,7 +16,7 @@ use dynamiccl_policies::policy::{Policy, PolicyTuner};
 use serde::Serialize;
 
 use crate::args::ExportArgs;
-use crate::session::Session;
+use crate::session::{Session, cores};
 
 /// Margins that are tried, beside the one that the policy has.
 const MARGINS: [f32; 11] = [-2.0, -1.0, 0.0, 0.125, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0];
@@ -74,7 +73,7 @@ pub fn calibrate(source: &Frozen, args: &ExportArgs, session: &Session) -> Resul
         seed: session.seed.wrapping_add(VALIDATION),
         seeds: 1,
         worlds: args.worlds,
-        threads: thread::available_parallelism().map_or(1, |cores| cores.get()),
+        threads: cores(),
         constants: &constants,
         schedules: None,
     };

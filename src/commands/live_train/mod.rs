@@ -7,7 +7,6 @@ mod threads;
 use std::io::Write;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
@@ -26,7 +25,7 @@ use crate::args::LiveTrainArgs;
 use crate::atomic::OutFile;
 use crate::exit::Ending;
 use crate::interrupt::Interrupted;
-use crate::session::Session;
+use crate::session::{Session, cores};
 use report::Report;
 
 /// Times that one launch of a call is timed at most: more says nothing new.
@@ -76,7 +75,6 @@ fn plan(args: &LiveTrainArgs, source: &Frozen, seed: u64) -> Result<Setup> {
         args.calls
     );
     let curriculum = Curriculum::load(&args.curriculum)?;
-    let cores = || thread::available_parallelism().map_or(1, |cores| cores.get());
     Ok(Setup {
         policy: source.weights.clone(),
         margin: source.about.margin,

@@ -2,7 +2,6 @@
 //! fails here.
 
 use std::path::Path;
-use std::thread;
 
 use anyhow::{Context, Result, ensure};
 use dynamiccl_agent::learn::Device;
@@ -15,7 +14,7 @@ use dynamiccl_agent::training::{PlaceOf, Setup, Snapshot, Training};
 use super::lesson::Lesson;
 use super::{Job, settings};
 use crate::args::TrainArgs;
-use crate::session::Session;
+use crate::session::{Session, cores};
 
 /// What the words ask for: a run that is there, or none yet, and a curriculum.
 pub struct Asked {
@@ -127,7 +126,6 @@ fn resume<L: Lesson>(
 fn setup<L: Lesson>(args: &TrainArgs, settings: &Settings, subject: L) -> Result<Setup<L>> {
     settings.config.check()?;
     subject.check(args)?;
-    let cores = || thread::available_parallelism().map_or(1, |cores| cores.get());
     Ok(Setup {
         subject,
         config: settings.config.clone(),

@@ -2,7 +2,6 @@
 
 use std::fmt;
 use std::path::Path;
-use std::thread;
 
 use anyhow::{Error, Result};
 use dynamiccl_env::curriculum::Kind;
@@ -15,7 +14,7 @@ use super::page;
 use super::plan::{About, Plan};
 use crate::atomic::OutFile;
 use crate::commands::actor;
-use crate::session::Session;
+use crate::session::{Session, cores};
 use crate::table::{Column, Table};
 
 /// Collectives of a trace.
@@ -35,7 +34,7 @@ pub fn run(plan: &Plan<'_>, policy: &Path, session: &Session) -> Result<()> {
         traces: plan.args.traces.into(),
         collectives: collectives as usize,
         seed: session.seed,
-        threads: thread::available_parallelism().map_or(1, |cores| cores.get()),
+        threads: cores(),
     };
     let progress = session.progress("wan", 3 * u64::from(plan.args.traces) + 2);
     let step = || progress.advance(1).map_err(Error::from);
