@@ -615,12 +615,11 @@ fn write_sections(path: &str, table: &toml::Table, text: &mut String) {
 impl Constants {
     /// The same constants by this clock. What a root's buffers take costs rank 0 no time, by whose clock sweeps were published;
     /// it is not done, though.
-    pub fn by(&self, clock: Clock) -> Self {
-        let mut constants = self.clone();
+    pub fn by(mut self, clock: Clock) -> Self {
         if clock.is_drained() {
-            constants.hop.all().into_iter().for_each(|hop| hop.absorbed = 0.0);
+            self.hop.all().into_iter().for_each(|hop| hop.absorbed = 0.0);
         }
-        constants
+        self
     }
 }
 
