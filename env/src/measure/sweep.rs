@@ -7,6 +7,7 @@
 //! Any number of ranks and any link rate may occur: a reader that knew the ones measured so far
 //! would be of no use for the next.
 
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use dynamiccl_spec::units::BadQuantity;
@@ -119,12 +120,11 @@ pub struct Sweep {
 
 /// What is said of a sweep in `FILE.about.json`; of the published ones, nothing.
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
+#[serde(default)]
 pub struct About {
     /// NCCL's release.
-    #[serde(default)]
     pub nccl: Option<String>,
     /// Whose clock counted.
-    #[serde(default)]
     pub clock: Clock,
 }
 
@@ -138,10 +138,10 @@ impl About {
 
     fn of(sweep: &Path) -> Result<Self, MeasureError> {
         let path = Self::path(sweep);
-        if !path.exists() {
-            return Ok(About::default());
-        }
-        let text = std::fs::read(&path).map_err(|error| MeasureError::unreadable(&path, &error))?;
+        let text = match std::fs::read(&path) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(About::default()),
+            read => read.map_err(|error| MeasureError::unreadable(&path, &error))?,
+        };
         serde_json::from_slice(&text).map_err(|error| MeasureError::Bad {
             what: "conditions".to_owned(),
             at: Fault::new(&path, error.line() as u64, error.to_string(), "remove it, or sweep again"),

@@ -119,6 +119,9 @@ fn a_file_beside_a_sweep_says_whose_clock_it_went_by() {
     assert_eq!(sweep::read(folder(&[("s.csv", SWEEP)]).path()).expect("a sweep")[0].about, About::default());
     let error = said(r#"{"clock": "last"}"#).expect_err("no such clock").to_string();
     assert!(error.contains("s.csv.about.json:1: bad conditions \"unknown variant `last`"), "{error}");
+    let dir = folder(&[("s.csv", SWEEP)]);
+    std::fs::create_dir(dir.path().join("s.csv.about.json")).expect("a folder in its place");
+    assert!(matches!(sweep::read(dir.path()), Err(MeasureError::Unreadable(_))));
 }
 
 /// Columns that only those have who asked for them.

@@ -141,11 +141,11 @@ type Both<'a> = (&'a Cell, &'a CellReport);
 /// The contrast between two tiers; none where the best knobs of one are as good at the other.
 fn contrast(gbits: u32, near: Both<'_>, far: Both<'_>) -> Option<Contrast> {
     let swap = Some(lost(near.0, far.0)?.max(lost(far.0, near.0)?)).filter(|swap| *swap > SWAP)?;
-    let figures = |(_, report): Both<'_>| report.tuners.first()?.clone();
     let best = |(cell, _): Both<'_>| cell.choices.get(cell.best()).map(|(_, realised)| Launch::of(realised));
-    let (best, figures) = ([best(near)?, best(far)?], [figures(near)?, figures(far)?]);
-    let chosen = figures.each_ref().map(|figures| Launch::of(&figures.chosen.realised));
-    let held = [Launch::of(&figures[0].held?.realised), Launch::of(&figures[1].held?.realised)];
+    let best = [best(near)?, best(far)?];
+    let figures = [near.1.tuners.first()?.as_ref()?, far.1.tuners.first()?.as_ref()?];
+    let chosen = figures.map(|figures| Launch::of(&figures.chosen.realised));
+    let held = [figures[0].held?, figures[1].held?].map(|held| Launch::of(&held.realised));
     let fastest = [near, far].map(|(_, report)| Launch::of(&report.best.realised));
     let (collective, bytes) = (near.1.place.collective, near.1.place.bytes);
     let (tiers, differs) = ([near.1.tier, far.1.tier], chosen[0] != chosen[1]);
