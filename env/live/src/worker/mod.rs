@@ -10,6 +10,7 @@ mod rank;
 
 use std::io;
 use std::net::TcpStream;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 use std::sync::{Arc, Weak};
 use std::thread;
@@ -93,10 +94,11 @@ pub fn run(identity: &Identity) -> Result<(), WorkerError> {
     if !met.map_err(broken)? {
         return Err(WorkerError::Impostor(identity.address.clone()));
     }
-    let requests = listen(reader);
+    let ended = Arc::new(AtomicBool::new(false));
+    let requests = listen(reader, Arc::clone(&ended));
     let doing = Arc::new(Doing::default());
     heart::start(Arc::clone(&doing), Arc::clone(&writer));
-    serve(identity, &requests, &doing, &writer)
+    serve(identity, (&requests, &ended), &doing, &writer)
 }
 
 /// Proves the secret, and whether who is there knows it, too.
@@ -120,7 +122,7 @@ fn greet(identity: &Identity, writer: &Writer, reader: &mut Reader) -> io::Resul
 /// Does one request after the other.
 fn serve(
     identity: &Identity,
-    requests: &mpsc::Receiver<Request>,
+    (requests, ended): (&mpsc::Receiver<Request>, &AtomicBool),
     doing: &Arc<Doing>,
     writer: &Writer,
 ) -> Result<(), WorkerError> {
@@ -134,6 +136,8 @@ fn serve(
             }
         };
         let failed = matches!(reply, Reply::Failed { .. });
+        // The coordinator may close the connection as soon as it hears of it.
+        ended.store(last && !failed, Ordering::SeqCst);
         doing.watch(rank.communicator().map_or(Weak::new(), Arc::downgrade));
         doing.set("waiting for the next request");
         if writer.send(&reply).is_err() {
@@ -148,8 +152,8 @@ fn serve(
     leave(ABANDONED)
 }
 
-/// Reads requests until the connection closes, and then ends the process, whatever it does.
-fn listen(mut reader: Reader) -> mpsc::Receiver<Request> {
+/// Reads requests until the connection closes, and then ends the process, whatever it does; well where its work has `ended`.
+fn listen(mut reader: Reader, ended: Arc<AtomicBool>) -> mpsc::Receiver<Request> {
     let (send, receive) = mpsc::channel();
     thread::spawn(move || {
         while let Ok(Some(request)) = reader.next() {
@@ -157,7 +161,7 @@ fn listen(mut reader: Reader) -> mpsc::Receiver<Request> {
                 return;
             }
         }
-        leave(ABANDONED)
+        leave(if ended.load(Ordering::SeqCst) { 0 } else { ABANDONED })
     });
     receive
 }
