@@ -59,8 +59,17 @@ fn by_the_clock_of_the_last_rank_it_holds_too() {
 }
 
 #[test]
+fn rank_counts_and_sizes_that_are_no_powers_of_two_are_no_harder() {
+    let odd = fidelity("live-h200-odd", &ConstantsFile::full());
+    assert_eq!(odd.cells, 160);
+    assert!(odd.decision_fidelity <= 1.05, "{odd:?}");
+    assert!(odd.median_abs_log_error <= 0.1, "{odd:?}");
+    assert!(odd.nccl_decision.is_some_and(|nccl| nccl > 1.1), "{odd:?}");
+}
+
+#[test]
 fn constants_that_never_saw_a_sweep_still_choose_better_than_nccl() {
-    for dir in ["live-h200", "live-h200-held-out", "live-h200-slowest"] {
+    for dir in ["live-h200", "live-h200-held-out", "live-h200-slowest", "live-h200-odd"] {
         let blind = fidelity(dir, &ConstantsFile::blind());
         let nccl = blind.nccl_decision.expect("defaults were measured");
         assert!(blind.decision_fidelity < 1.0 + 0.7 * (nccl - 1.0), "{blind:?}");

@@ -12,6 +12,9 @@ use crate::workload::{Placement, Planned, Program, Recipe};
 
 /// Smallest and largest size of a benchmark, as powers of two.
 const BENCHMARK_OCTAVES: [u32; 2] = [10, 30];
+/// Sizes from a power of two to the next, evenly apart, of which half of a benchmark's calls have one: jobs seldom send powers of
+/// two, and NCCL's choices change between them.
+const BENCHMARK_BETWEEN: u64 = 64;
 /// Equal calls in a row in a benchmark.
 const BENCHMARK_RUN: [u32; 2] = [4, 32];
 /// Different calls of a benchmark that goes round and round.
@@ -86,7 +89,9 @@ pub(crate) fn benchmark_loop(rng: &mut ChaCha8Rng) -> Vec<Planned> {
 fn benchmark_call(rng: &mut ChaCha8Rng) -> Planned {
     let collective = Collective::TUNED[rng.random_range(0..Collective::TUNED.len())];
     let [least, most] = BENCHMARK_OCTAVES;
-    let bytes = 1u64 << rng.random_range(least..=most);
+    let whole = 1u64 << rng.random_range(least..=most);
+    let between = if rng.random_range(0..2) == 0 { rng.random_range(0..BENCHMARK_BETWEEN) } else { 0 };
+    let bytes = whole + whole / BENCHMARK_BETWEEN * between;
     // Some benchmarks put several calls into one group.
     let pipelined = if rng.random_range(0..4) == 0 { 1 << rng.random_range(1..=3) } else { 1 };
     Planned { pipelined, ..Planned::alone(collective, bytes, Role::Unknown) }
