@@ -53,7 +53,7 @@ fn the_same_holds_for_rank_counts_and_rates_that_were_never_fitted() {
 fn by_the_clock_of_the_last_rank_it_holds_too() {
     let until_done = fidelity("live-h200-slowest", &ConstantsFile::full());
     assert_eq!(until_done.cells, 265);
-    assert!(until_done.decision_fidelity <= 1.05, "{until_done:?}");
+    assert!(until_done.decision_fidelity <= 1.03, "{until_done:?}");
     assert!(until_done.median_abs_log_error <= 0.075, "{until_done:?}");
     assert!(until_done.nccl_decision.is_some_and(|nccl| nccl > 1.1), "{until_done:?}");
 }
@@ -62,8 +62,8 @@ fn by_the_clock_of_the_last_rank_it_holds_too() {
 fn rank_counts_and_sizes_that_are_no_powers_of_two_are_no_harder() {
     let odd = fidelity("live-h200-odd", &ConstantsFile::full());
     assert_eq!(odd.cells, 160);
-    assert!(odd.decision_fidelity <= 1.05, "{odd:?}");
-    assert!(odd.median_abs_log_error <= 0.1, "{odd:?}");
+    assert!(odd.decision_fidelity <= 1.03, "{odd:?}");
+    assert!(odd.median_abs_log_error <= 0.11, "{odd:?}");
     assert!(odd.nccl_decision.is_some_and(|nccl| nccl > 1.1), "{odd:?}");
 }
 

@@ -98,8 +98,9 @@ impl Fabric {
         let protocol = call.pair.protocol.id();
         let start = match (call.pair.algorithm, call.collective) {
             (Algorithm::Nvls | Algorithm::NvlsTree, _) => self.nvls.start,
-            (Algorithm::Ring, Collective::Broadcast) => self.rooted.broadcast[protocol],
-            (Algorithm::Ring, Collective::Reduce) => self.rooted.reduce[protocol],
+            (Algorithm::Ring, Collective::Broadcast | Collective::Reduce) => {
+                rooted::start(self, call.collective)[protocol]
+            }
             _ => self.call.launch[protocol],
         };
         start * (1.0 - 1.0 / f64::from(call.pipelined))

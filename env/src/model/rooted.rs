@@ -2,7 +2,8 @@
 //!
 //! Benchmarks issue such calls back to back, and a root that sends need not wait for the ranks behind
 //! it: what a call takes is the root's share of a running pipeline, and its first bytes go into
-//! buffers that a slow network empties later.
+//! buffers that a slow network empties later. Over sockets that is what the root's clock says. Until the
+//! last rank is done, a broadcast takes there what a reduce takes, of which the root is the last.
 
 use dynamiccl_spec::math::{exp2, log2};
 use dynamiccl_spec::{Collective, Protocol};
@@ -21,8 +22,6 @@ const FIRST_TRANSFER: f64 = 20.0;
 /// µs of a broadcast or reduce.
 pub fn time(fabric: &Fabric, call: &Call, lane: &Lane) -> f64 {
     let constants = &fabric.rooted;
-    let broadcast = call.collective == Collective::Broadcast;
-    let start = if broadcast { constants.broadcast } else { constants.reduce };
     let first = lane.share.min(lane.chunk);
     let near = lane.hop(fabric, &fabric.intra, first, lane.queue);
     let far = if fabric.crosses() { lane.hop(fabric, &fabric.inter, first, lane.queue) } else { near };
@@ -33,10 +32,32 @@ pub fn time(fabric: &Fabric, call: &Call, lane: &Lane) -> f64 {
     let served = fabric.inter.serial[lane.protocol] * lane.queue + lane.spread;
     let per_chunk = constants.sync[lane.protocol] * if fabric.crosses() { served } else { near };
     let full_rate = fabric.crosses() && fabric.inter.held_up > 0.0;
+    let broadcast = call.collective == Collective::Broadcast;
     let chain = Chain { broadcast, per_chunk, rate: if full_rate { 1.0 } else { constants.rate } };
-    start[lane.protocol]
+    start(fabric, call.collective)[lane.protocol]
+        + first_in_turn(fabric, lane)
         + passed_on * constants.chain * (mean + first_transfer)
         + chain.transfer(fabric, lane)
+}
+
+/// µs that a broadcast or reduce takes to begin, by protocol.
+pub fn start(fabric: &Fabric, collective: Collective) -> [f64; 3] {
+    let broadcast = collective == Collective::Broadcast && !until_done(fabric);
+    if broadcast { fabric.rooted.broadcast } else { fabric.rooted.reduce }
+}
+
+/// Whether such a call goes over sockets and counts until its last rank is done.
+fn until_done(fabric: &Fabric) -> bool {
+    fabric.crosses() && fabric.inter.held_up <= 0.0 && fabric.inter.absorbed <= 0.0
+}
+
+/// µs until the CPU thread of several channels has served the first chunk of each: a second channel adds 10 to 13 to
+/// what 16K take in LL, of which one chunk of one channel would be enough.
+fn first_in_turn(fabric: &Fabric, lane: &Lane) -> f64 {
+    if !until_done(fabric) {
+        return 0.0;
+    }
+    fabric.rooted.sync[lane.protocol] * fabric.inter.serial[lane.protocol] * (lane.queue - 1.0)
 }
 
 /// What the bytes of one call pay on their way.
@@ -99,7 +120,7 @@ fn on_host(fabric: &Fabric, lane: &Lane, bytes: f64) -> f64 {
 /// pass data on serve one channel's two directions in turn. With more channels each finds its buffers
 /// fuller, because earlier calls have left their bytes in all of them.
 pub fn waits(fabric: &Fabric, lane: &Lane, bytes: f64) -> f64 {
-    if !fabric.crosses() {
+    if !fabric.crosses() || until_done(fabric) {
         return 1.0;
     }
     let free = fabric.inter.absorbed * BUFFER[lane.protocol] / (lane.channels * lane.channels);

@@ -5,6 +5,9 @@ use dynamiccl_spec::Collective;
 
 /// The numbers repeat after so many, a prime, so that no part looks like another.
 const PERIOD: usize = 251;
+/// Floats of 16 bytes, in whole numbers of which nccl-tests counts what each rank has. NCCL moves no more than that at a time;
+/// with other parts, PAT among six ranks takes up to half as long again.
+const LINE: usize = 4;
 /// Rooted collectives have this root.
 const ROOT: u32 = 0;
 
@@ -28,7 +31,7 @@ impl Shape {
     /// Bytes in nccl-tests' convention: those of all ranks where every rank has a part.
     pub fn new(collective: Collective, bytes: u64, ranks: u32) -> Option<Self> {
         let all = usize::try_from(bytes).ok()? / size_of::<f32>();
-        let part = all / ranks as usize;
+        let part = all / ranks as usize / LINE * LINE;
         let (call, floats, received) = match collective {
             Collective::Broadcast => (Call::Broadcast(ROOT), all, all),
             Collective::Reduce => (Call::Reduce(ROOT), all, all),
@@ -93,5 +96,13 @@ mod tests {
             }
         }
         assert_eq!(Shape::new(Collective::AllToAll, 4096, 2), None);
+    }
+
+    #[test]
+    fn every_rank_has_whole_lines_as_in_nccl_tests() {
+        let floats = |collective, bytes, ranks| Shape::new(collective, bytes, ranks).unwrap().floats;
+        assert_eq!(floats(Collective::AllGather, 16384, 6), 680, "of 682 and two thirds");
+        assert_eq!(floats(Collective::ReduceScatter, 24576, 6), 1024);
+        assert_eq!(floats(Collective::AllReduce, 16388, 6), 4097);
     }
 }
