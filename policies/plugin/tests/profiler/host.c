@@ -187,6 +187,7 @@ static void scenario_full(void) {
   void *context = begin(1, 1, 4, 0, &mask);
   pace(context, 10000);
   if (getenv("MAKE_ROOM")) {
+    usleep(1000000); /* twenty rounds of the writer, so that it has met the full disk with all of these even on a busy machine */
     limit.rlim_cur = RLIM_INFINITY;
     OK(setrlimit(RLIMIT_FSIZE, &limit));
     launch(context, 1, 10000, 100);
