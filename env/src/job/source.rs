@@ -10,10 +10,10 @@ use crate::lived::Lived;
 use crate::swept::Swept;
 use crate::workload::{Placement, Planned, Program, Recipe};
 
-/// Smallest and largest size of a benchmark, as powers of two.
+/// The octaves in which a benchmark's sizes are.
 const BENCHMARK_OCTAVES: [u32; 2] = [10, 30];
-/// Sizes from a power of two to the next, evenly apart, of which half of a benchmark's calls have one: jobs seldom send powers of
-/// two, and NCCL's choices change between them.
+/// Sizes of an octave, evenly apart, of which half of a benchmark's calls have one, the others its first: jobs seldom send powers
+/// of two, and NCCL's choices change between them.
 const BENCHMARK_BETWEEN: u64 = 64;
 /// Equal calls in a row in a benchmark.
 const BENCHMARK_RUN: [u32; 2] = [4, 32];

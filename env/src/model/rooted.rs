@@ -51,8 +51,8 @@ fn until_done(fabric: &Fabric) -> bool {
     fabric.crosses() && fabric.inter.held_up <= 0.0 && fabric.inter.absorbed <= 0.0
 }
 
-/// µs until the CPU thread of several channels has served the first chunk of each: a second channel adds 10 to 13 to
-/// what 16K take in LL, of which one chunk of one channel would be enough.
+/// µs until the CPU thread of several channels has served the first chunk of each. On real ranks a second channel adds 10 to 13
+/// to a reduce of 16K in LL.
 fn first_in_turn(fabric: &Fabric, lane: &Lane) -> f64 {
     if !until_done(fabric) {
         return 0.0;
