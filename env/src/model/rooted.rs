@@ -31,9 +31,8 @@ pub fn time(fabric: &Fabric, call: &Call, lane: &Lane) -> f64 {
     // Eight chunks are under way at a time: over a network another one costs what a CPU does for it.
     let served = fabric.inter.serial[lane.protocol] * lane.queue + lane.spread;
     let per_chunk = constants.sync[lane.protocol] * if fabric.crosses() { served } else { near };
-    let full_rate = fabric.crosses() && fabric.inter.held_up > 0.0;
     let broadcast = call.collective == Collective::Broadcast;
-    let chain = Chain { broadcast, per_chunk, rate: if full_rate { 1.0 } else { constants.rate } };
+    let chain = Chain { broadcast, per_chunk, rate: if over_rdma(fabric) { 1.0 } else { constants.rate } };
     start(fabric, call.collective)[lane.protocol]
         + first_in_turn(fabric, lane)
         + passed_on * constants.chain * (mean + first_transfer)
@@ -46,9 +45,14 @@ pub fn start(fabric: &Fabric, collective: Collective) -> [f64; 3] {
     if broadcast { fabric.rooted.broadcast } else { fabric.rooted.reduce }
 }
 
+/// Whether a chain crosses a network that holds it up until its buffers are full, as RDMA does and sockets do not.
+fn over_rdma(fabric: &Fabric) -> bool {
+    fabric.crosses() && fabric.inter.held_up > 0.0
+}
+
 /// Whether such a call goes over sockets and counts until its last rank is done.
 fn until_done(fabric: &Fabric) -> bool {
-    fabric.crosses() && fabric.inter.held_up <= 0.0 && fabric.inter.absorbed <= 0.0
+    fabric.crosses() && !over_rdma(fabric) && fabric.inter.absorbed <= 0.0
 }
 
 /// µs until the CPU thread of several channels has served the first chunk of each. On real ranks a second channel adds 10 to 13
@@ -77,7 +81,7 @@ impl Chain {
     /// (ABCI).
     fn transfer(&self, fabric: &Fabric, lane: &Lane) -> f64 {
         let freely = self.moved(fabric, lane, lane.share);
-        if !fabric.crosses() || fabric.inter.held_up <= 0.0 {
+        if !over_rdma(fabric) {
             return freely;
         }
         let filling = (lane.share * lane.channels).min(BUFFER[SIMPLE]);

@@ -31,7 +31,8 @@ impl Shape {
     /// Bytes in nccl-tests' convention: those of all ranks where every rank has a part.
     pub fn new(collective: Collective, bytes: u64, ranks: u32) -> Option<Self> {
         let all = usize::try_from(bytes).ok()? / size_of::<f32>();
-        let part = all / ranks as usize / LINE * LINE;
+        let part = all / ranks as usize;
+        let part = if part < LINE { part } else { part / LINE * LINE };
         let (call, floats, received) = match collective {
             Collective::Broadcast => (Call::Broadcast(ROOT), all, all),
             Collective::Reduce => (Call::Reduce(ROOT), all, all),
@@ -104,5 +105,6 @@ mod tests {
         assert_eq!(floats(Collective::AllGather, 16384, 6), 680, "of 682 and two thirds");
         assert_eq!(floats(Collective::ReduceScatter, 24576, 6), 1024);
         assert_eq!(floats(Collective::AllReduce, 16388, 6), 4097);
+        assert_eq!(floats(Collective::AllGather, 64, 8), 2, "less than a line is still sent");
     }
 }
