@@ -14,7 +14,7 @@ fn a_policy_is_shown_with_what_it_can_and_whence_it_comes() {
     assert_eq!((&document["kind"], &document["runnable"]), (&"policy".into(), &true.into()));
     let policy = &document["policy"];
     assert_eq!(policy["hash"], format!("{:016x}", frozen.hash()));
-    assert_eq!((&policy["features"], &policy["shape"]["memory"]), (&"feat-v2".into(), &8.into()));
+    assert_eq!((&policy["features"], &policy["shape"]["memory"]), (&"feat-v3".into(), &8.into()));
     assert_eq!((&policy["training"]["seeds"][0], &policy["results"][0]["value"]), (&7.into(), &1.25.into()));
     let said = dir.run("inspect tiny.safetensors");
     assert_eq!(said.code, 0, "{}", said.stderr);

@@ -29,7 +29,8 @@ fn page() -> String {
     let mut page = format!(
         "# What a policy sees and does\n\n\
          <!-- Generated: INSTA_UPDATE=always cargo test --release --workspace --locked -->\n\n\
-         Encoding `{VERSION}`, hash `{:016x}`. A policy file that was trained with another hash is refused.\n\n\
+         Encoding `{VERSION}`, hash `{:016x}`. A policy file that was trained with another hash is refused, \
+         but for those of `feat-v1` and `feat-v2`, which lack the last numbers of a call.\n\n\
          A row has two parts. The *context* of a call ({CONTEXT_WIDTH} numbers: {JOB_WIDTH} of the job, \
          {CALL_WIDTH} of the call) is all that a decision looks at, and every number in it is the same on \
          every rank by construction. The *history* ({HISTORY_WIDTH} numbers) describes the call before and \

@@ -31,9 +31,12 @@ impl Clothes {
     pub fn of(spaces: &Spaces) -> Option<Clothes> {
         let taken = |name: &str| slot(name).unwrap_or(0..0);
         let (role, cost) = (taken("pipeline_role"), taken("nccl_cost"));
-        let call = (0..CONTEXT_WIDTH - JOB_WIDTH).filter(|at| !cost.contains(at)).map(|at| JOB_WIDTH + at);
+        // What the encoding got after policies were trained in these clothes comes last, so that they still fit.
+        let later = taken("unfilled_level").start;
+        let call = (0..later).filter(|at| !cost.contains(at)).map(|at| JOB_WIDTH + at);
         let job = (0..JOB_WIDTH).filter(|at| !role.contains(at));
-        let context: Vec<usize> = call.chain(job).take(spaces.context_width()).collect();
+        let context = call.chain(job).chain(JOB_WIDTH + later..CONTEXT_WIDTH);
+        let context: Vec<usize> = context.take(spaces.context_width()).collect();
         let read = ["has_feedback", "last_time", "last_pair"].map(taken);
         let free = |at: &usize| !read.iter().any(|range| range.contains(at));
         let history: Vec<usize> = (0..HISTORY_WIDTH).filter(free).take(spaces.history_width()).collect();

@@ -61,6 +61,7 @@ fn of_machines() -> Vec<&'static str> {
     };
     let mut seen = Vec::new();
     seen.extend(changes(&["log2_ranks", "log2_nodes", "nccl_best"], &on("dgx_h100", 2), &on("dgx_h100", 4)));
+    seen.extend(changes(&["unfilled_level"], &on("tier2", 4), &on("tier2", 5)));
     seen.extend(changes(&["log2_ranks_per_node"], &on("h100_4gpu", 2), &on("dgx_h100", 2)));
     seen.extend(changes(&["gpu", "intra_generation"], &on("dgx_h100", 1), &on("dgx_a100", 1)));
     seen.extend(changes(&["intra_link"], &on("l40s_8pcie", 1), &on("dgx_a100", 1)));

@@ -63,9 +63,9 @@ impl Frozen {
         let mut container = container::read(bytes)?;
         about::check_format(&container.metadata)?;
         fingerprint::check(&container)?;
-        let earlier = earlier::adopt(&mut container);
+        let known = earlier::adopt(&mut container);
         let about = About::read(&container.metadata)?;
-        let weights = tensors::read(&container, earlier)?;
+        let weights = tensors::read(&container, known)?;
         let expected = about::KEYS + 1 + container.tensors.len() * container::ENTRIES_OF_TENSOR;
         if container.entries != expected {
             return Err(FrozenError::Repeated { found: container.entries, expected });

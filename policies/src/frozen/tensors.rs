@@ -6,12 +6,11 @@ use super::error::FrozenError;
 use super::write::DTYPE;
 use crate::network::{Shape, Weights};
 
-/// The weights of a network whose widths its own tensors state; `early` where they are of the encoding before
-/// this one.
-pub fn read(container: &Container<'_>, early: bool) -> Result<Weights, FrozenError> {
+/// The weights of a network whose widths its own tensors state, from a file that knows so many numbers of a context.
+pub fn read(container: &Container<'_>, known: usize) -> Result<Weights, FrozenError> {
     let tensors = &container.tensors;
-    let known = Shape::default().tensors();
-    if let Some(tensor) = tensors.iter().find(|tensor| known.iter().all(|(name, _)| tensor.name != *name)) {
+    let named = Shape::default().tensors();
+    if let Some(tensor) = tensors.iter().find(|tensor| named.iter().all(|(name, _)| tensor.name != *name)) {
         return Err(FrozenError::UnexpectedTensor { name: repeated(&tensor.name) });
     }
     if let Some(tensor) = tensors.iter().find(|tensor| tensor.dtype != DTYPE) {
@@ -19,18 +18,16 @@ pub fn read(container: &Container<'_>, early: bool) -> Result<Weights, FrozenErr
         return Err(FrozenError::Type { name: repeated(&tensor.name), found });
     }
     let shape = shape(tensors)?;
-    let mut weights = Vec::with_capacity(known.len());
+    let mut weights = Vec::with_capacity(named.len());
     for (name, expected) in shape.tensors() {
         let tensor = find(tensors, name)?;
-        let expected = if early { earlier::dims(name, expected) } else { expected };
+        let expected = earlier::dims(name, known, expected);
         if tensor.shape != expected {
             let found = tensor.shape.iter().take(8).copied().collect();
             return Err(FrozenError::Shape { name, found, expected });
         }
         let mut numbers = numbers(name, tensor)?;
-        if early {
-            earlier::pad(name, &mut numbers);
-        }
+        earlier::pad(name, known, &mut numbers);
         weights.push(numbers);
     }
     // Every tensor was found, and is as long as its shape says.

@@ -131,7 +131,7 @@ fn string(text: &str, random: &mut Random) -> String {
         "NaN",
         "inf",
         "-1",
-        "feat-v2",
+        "feat-v3",
         "dynamiccl-policy-2",
         "F16",
         "I32",

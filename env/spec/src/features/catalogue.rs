@@ -425,6 +425,12 @@ pub const FEATURES: &[Feature] = &[
             "the executor's time follows the links that the schedule was made for",
         )
     },
+    call(
+        Block::Topology,
+        "unfilled_level",
+        unit("ceil(log2(nodes)) - log2(nodes)"),
+        "rounds of PAT and levels of a tree come whole: five nodes take as many as eight",
+    ),
     past("last_path", Origin::RankInvariant, head!(Path), NO_CALL, "what carried the call before"),
     past("last_pair", Origin::RankInvariant, head!(Pair), NO_CALL, "what ran in the call before"),
     past(

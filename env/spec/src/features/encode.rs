@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use crate::action::{Choice, Head};
 use crate::context::{
     CclLibrary, Compression, Environment, FaultTolerance, GpuGeneration, GpuSharing, JobContext, NetLink,
-    NodeLink, PRIORITY_MAX, Parallelism, Role, SyncMode, TIERS, TopologyClass,
+    NodeLink, PRIORITY_MAX, Parallelism, Role, SyncMode, TIERS, Topology, TopologyClass,
 };
 use crate::features::catalogue::slot;
 use crate::features::{CALL_WIDTH, CONTEXT_WIDTH, HISTORY_WIDTH, Hidden, JOB_WIDTH};
@@ -84,6 +84,7 @@ static TCP_AND_FARTHEST: LazyLock<[usize; 2]> = LazyLock::new(|| {
 pub struct Encoder {
     job: [f32; JOB_WIDTH],
     ranks: u32,
+    unfilled: f32,
 }
 
 impl Encoder {
@@ -91,7 +92,8 @@ impl Encoder {
     pub fn new(context: &JobContext) -> Self {
         let mut job = [0.0; JOB_WIDTH];
         write_job(context, &mut Cursor::new(&mut job));
-        Encoder { job, ranks: context.topology.ranks }
+        let Topology { ranks, nodes, .. } = context.topology;
+        Encoder { job, ranks, unfilled: unfilled_level(nodes) }
     }
 
     /// The encoder of the same communicator in a job of which these features are not told.
@@ -113,7 +115,7 @@ impl Encoder {
 
     /// Writes the call's part of its context.
     pub fn call(&self, call: &CallContext, out: &mut [f32; CALL_WIDTH]) {
-        write_call(self.ranks, call, &mut Cursor::new(out));
+        write_call(self, call, &mut Cursor::new(out));
     }
 
     /// Whether it is told that nodes speak over kernel TCP.
@@ -190,8 +192,15 @@ fn write_job(context: &JobContext, out: &mut Cursor<'_>) {
     out.unit(if rate >= 1.0 { (1.0 + log2(rate)) / 12.0 } else { 0.0 });
 }
 
-fn write_call(ranks: u32, call: &CallContext, out: &mut Cursor<'_>) {
-    let parts = if call.collective.is_sharded() { u64::from(ranks.max(1)) } else { 1 };
+/// How far a tree over these nodes is from one with every level full.
+fn unfilled_level(nodes: u32) -> f32 {
+    let nodes = nodes.max(1);
+    let levels = u32::BITS - (nodes - 1).leading_zeros();
+    unit(f64::from(levels) - log2(f64::from(nodes)))
+}
+
+fn write_call(encoder: &Encoder, call: &CallContext, out: &mut Cursor<'_>) {
+    let parts = if call.collective.is_sharded() { u64::from(encoder.ranks.max(1)) } else { 1 };
     out.unit(log2((call.bytes / parts).max(1) as f64) / LOG2_BYTES);
     out.word(call.collective.id(), Collective::ALL.len());
     out.unit(log2(call.bytes.max(1) as f64) / LOG2_BYTES);
@@ -210,10 +219,11 @@ fn write_call(ranks: u32, call: &CallContext, out: &mut Cursor<'_>) {
     for (index, out) in available[..PAIRS].iter_mut().enumerate() {
         *out = (call.pairs.bits() >> index & 1) as f32;
     }
-    let mut schedule = Cursor::new(&mut available[PAIRS..]);
-    schedule.push(f32::from(call.synthesised.is_some()));
+    let mut out = Cursor::new(&mut available[PAIRS..]);
+    out.push(f32::from(call.synthesised.is_some()));
     let ratio = |micros: f32| (ln(f64::from(micros).max(1e-3)) - log_best) / SCHEDULE_RATIO;
-    schedule.signed(call.synthesised.map_or(0.0, ratio));
+    out.signed(call.synthesised.map_or(0.0, ratio));
+    out.push(encoder.unfilled);
 }
 
 fn write_history(past: &PastCall, out: &mut Cursor<'_>) {
@@ -348,6 +358,7 @@ mod tests {
             };
         expect(&["log2_ranks", "log2_ranks_per_node", "effective_bytes"], |j, _, _| j.topology.ranks = 32);
         expect(&["log2_nodes", "log2_ranks_per_node"], |j, _, _| j.topology.nodes = 4);
+        expect(&["log2_nodes", "log2_ranks_per_node", "unfilled_level"], |j, _, _| j.topology.nodes = 5);
         expect(&["gpu"], |j, _, _| j.topology.gpu = GpuGeneration::Hopper);
         expect(&["intra_link"], |j, _, _| j.topology.intra = NodeLink::Nvlink);
         expect(&["intra_generation"], |j, _, _| j.topology.intra_generation = 4);

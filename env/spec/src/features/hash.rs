@@ -88,6 +88,6 @@ mod tests {
     /// give it a new version, then the new number.
     #[test]
     fn the_encoding_is_the_one_that_policies_were_trained_with() {
-        assert_eq!((VERSION, format!("{:016x}", hash()).as_str()), ("feat-v2", "8eb4eb767480d273"));
+        assert_eq!((VERSION, format!("{:016x}", hash()).as_str()), ("feat-v3", "3b0ce6ce7a2ceb14"));
     }
 }

@@ -1,4 +1,4 @@
-//! The state vector, `feat-v2`: what a policy sees, in which order, and what each number means.
+//! The state vector, `feat-v3`: what a policy sees, in which order, and what each number means.
 //!
 //! Training and the plugin inside a job share this encoder, so a policy can never be shown a feature
 //! that means something else than it learned. [`catalogue`] says what every number is; [`Encoder`]
@@ -19,7 +19,7 @@ pub use hash::hash;
 pub use hidden::Hidden;
 
 /// Version of the encoding; a change that can move a decision gets a new one.
-pub const VERSION: &str = "feat-v2";
+pub const VERSION: &str = "feat-v3";
 
 /// Numbers in the job's part of a context, which changes rarely.
 pub const JOB_WIDTH: usize = catalogue::width(Part::Job);

@@ -1,15 +1,15 @@
 //! What a whole file says and holds: each way in which that can be wrong, behind a right fingerprint.
 
 use dynamiccl_spec::Head;
-use dynamiccl_spec::features::CONTEXT_WIDTH;
+use dynamiccl_spec::features::{CONTEXT_WIDTH, VERSION};
 
 use super::super::*;
 use super::{File, about, tiny};
 
 #[test]
 fn a_policy_of_another_build_is_refused_with_what_differs() {
-    let found = "feat-v3".to_owned();
-    assert_eq!(File::new().with("feat-v2", "feat-v3").wrong(), FrozenError::Features { found });
+    let found = "feat-v0".to_owned();
+    assert_eq!(File::new().with(VERSION, "feat-v0").wrong(), FrozenError::Features { found });
     let hash = format!("{:016x}", dynamiccl_spec::features::hash());
     let error = File::new().with(&hash, "00000000deadbeef").wrong();
     assert!(matches!(&error, FrozenError::Encoder { found, .. } if found == "00000000deadbeef"), "{error}");
@@ -32,12 +32,17 @@ fn embedding() -> Frozen {
     frozen
 }
 
-/// The file of a policy of the encoding before this one: without the last two rows of its embedding, which is the
-/// first tensor of a file.
-fn earlier() -> File {
+/// Encodings before this one, with their hashes and the numbers of a context that they do not have.
+const EARLIER: [(&str, &str, usize); 2] =
+    [("feat-v1", "c7ebbb8b3c6c6351", 3), ("feat-v2", "8eb4eb767480d273", 1)];
+
+/// The file of a policy of an encoding before this one: without the last rows of its embedding, which is the first
+/// tensor of a file.
+fn earlier((version, encoder, unknown): (&str, &str, usize)) -> File {
     let mut file = File::of(&embedding());
-    let (width, cut) = (8 * size_of::<f32>(), 2 * 8 * size_of::<f32>());
-    file.data.drain((CONTEXT_WIDTH - 2) * width..CONTEXT_WIDTH * width);
+    let width = 8 * size_of::<f32>();
+    let cut = unknown * width;
+    file.data.drain((CONTEXT_WIDTH - unknown) * width..CONTEXT_WIDTH * width);
     let mut parts = file.header.split("\"data_offsets\":[");
     let mut header = parts.next().unwrap().to_owned();
     for part in parts {
@@ -46,24 +51,26 @@ fn earlier() -> File {
         let (from, to) = range.split_once(',').unwrap();
         header += &format!("\"data_offsets\":[{},{}]{rest}", moved(from), moved(to));
     }
-    let (now, before) = (format!("[{CONTEXT_WIDTH},8]"), format!("[{},8]", CONTEXT_WIDTH - 2));
+    let (now, before) = (format!("[{CONTEXT_WIDTH},8]"), format!("[{},8]", CONTEXT_WIDTH - unknown));
     let hash = format!("{:016x}", dynamiccl_spec::features::hash());
-    File { header, ..file }.with(&now, &before).with("feat-v2", "feat-v1").with(&hash, "c7ebbb8b3c6c6351")
+    File { header, ..file }.with(&now, &before).with(VERSION, version).with(&hash, encoder)
 }
 
 #[test]
-fn a_policy_of_the_encoding_before_this_one_has_no_weight_for_what_it_never_saw() {
-    let read = Frozen::read(&earlier().healed()).unwrap();
-    let mut expected = embedding();
-    let weights = expected.weights.get_mut("embed.weight").unwrap();
-    let known = weights.len() - 2 * 8;
-    weights[known..].fill(0.0);
-    assert_eq!(read, expected);
-    // It is one of this encoding from then on.
-    assert_eq!(Frozen::read(&read.to_bytes()).unwrap(), expected);
-    // With another hash it is nobody's.
-    let error = earlier().with("c7ebbb8b3c6c6351", "00000000deadbeef").wrong();
-    assert!(matches!(error, FrozenError::Features { .. }), "{error}");
+fn a_policy_of_an_encoding_before_this_one_has_no_weight_for_what_it_never_saw() {
+    for encoding @ (_, hash, unknown) in EARLIER {
+        let read = Frozen::read(&earlier(encoding).healed()).unwrap();
+        let mut expected = embedding();
+        let weights = expected.weights.get_mut("embed.weight").unwrap();
+        let known = weights.len() - unknown * 8;
+        weights[known..].fill(0.0);
+        assert_eq!(read, expected);
+        // It is one of this encoding from then on.
+        assert_eq!(Frozen::read(&read.to_bytes()).unwrap(), expected);
+        // With another hash it is nobody's.
+        let error = earlier(encoding).with(hash, "00000000deadbeef").wrong();
+        assert!(matches!(error, FrozenError::Features { .. }), "{error}");
+    }
 }
 
 #[test]

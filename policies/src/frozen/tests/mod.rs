@@ -2,6 +2,7 @@
 
 mod content;
 
+use dynamiccl_spec::features::VERSION;
 use dynamiccl_spec::{Gate, GateSet};
 
 use super::*;
@@ -185,7 +186,7 @@ fn other_files_and_later_formats_are_told_apart() {
 
 #[test]
 fn a_changed_file_is_found_before_anything_in_it_is_believed() {
-    let error = Frozen::read(&File::new().with("feat-v2", "feat-v3").bytes()).unwrap_err();
+    let error = Frozen::read(&File::new().with(VERSION, "feat-v0").bytes()).unwrap_err();
     assert!(matches!(error, FrozenError::Altered { .. }) && !error.is_foreign(), "{error}");
     let file = File::new().with("\"content\"", "\"contend\"");
     assert_eq!(Frozen::read(&file.bytes()), Err(FrozenError::MissingKey { key: "content" }));
