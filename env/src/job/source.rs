@@ -91,7 +91,7 @@ fn benchmark_call(rng: &mut ChaCha8Rng) -> Planned {
     let [least, most] = BENCHMARK_OCTAVES;
     let whole = 1u64 << rng.random_range(least..=most);
     let between = if rng.random_range(0..2) == 0 { rng.random_range(0..BENCHMARK_BETWEEN) } else { 0 };
-    let bytes = whole + whole / BENCHMARK_BETWEEN * between;
+    let bytes = (whole + whole / BENCHMARK_BETWEEN * between).min(1 << most);
     // Some benchmarks put several calls into one group.
     let pipelined = if rng.random_range(0..4) == 0 { 1 << rng.random_range(1..=3) } else { 1 };
     Planned { pipelined, ..Planned::alone(collective, bytes, Role::Unknown) }
