@@ -19,7 +19,7 @@ pub struct Update {
     pub stage_step: u64,
     /// Learning rate.
     pub rate: f32,
-    /// Mean losses over the minibatches of the last epoch.
+    /// Mean losses over the minibatches of the last epoch; of the one that moved the policy too far, where one did.
     pub losses: Losses,
     /// Longest gradient before it was scaled down.
     pub gradient: f32,

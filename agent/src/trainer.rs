@@ -175,8 +175,12 @@ impl<E: Trainable> Trainer<E> {
         let layout = Arc::clone(makings.learner.layout());
         let Makings { config, learner, threads } = makings;
         let ablation = ablation(&config, &layout)?;
-        let wrong =
-            || EnvError::Backend("the saved agent has another shape than its configuration".to_owned());
+        let (found, expected) = (saved.params.len(), layout.len());
+        let wrong = || {
+            EnvError::Backend(format!(
+                "the saved agent has {found} parameters, this build's has {expected}: use the dynamiccl that began the run"
+            ))
+        };
         let pace = start::pace(&config, &layout);
         let params = Params::from_values(layout, saved.params).ok_or_else(wrong)?;
         let network = Network::new(&params.folded(&saved.contexts, &saved.histories));
@@ -357,7 +361,7 @@ fn still_to_come(rollout: &Rollout, values: impl Iterator<Item = f32>) -> (Vec<O
 /// Why a run ends rather than go on with parameters that mean nothing.
 fn no_number(steps: u64) -> String {
     format!(
-        "after {steps} steps the gradient is no number; go on from an older checkpoint with a lower optimiser.rate"
+        "after {steps} steps the gradient is no number; lower optimiser.rate with --set (and --override, where a run is resumed)"
     )
 }
 
@@ -378,8 +382,7 @@ fn usual<E: Trainable>(
     threads: usize,
 ) -> Result<[Normaliser; 2], EnvError> {
     let network = Network::new(&Weights::untrained(layout.shape));
-    let look =
-        RolloutConfig { environments: 512, steps: 24, hindsight: 0.0, held: 1.0, ..RolloutConfig::default() };
+    let look = RolloutConfig { environments: 512, steps: 24, held: 1.0, ..RolloutConfig::default() };
     let mut collector = Collector::new(make, !seed, &network, look, threads)?;
     let rollout = collector.collect(&network)?.rollout;
     let [mut contexts, mut histories] = [CONTEXT_WIDTH, HISTORY_WIDTH].map(Normaliser::new);

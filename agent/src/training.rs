@@ -221,7 +221,7 @@ impl<S: Subject> Training<S> {
         self.trainer.weights()
     }
 
-    /// The policy that did best in the last stage that was judged.
+    /// The policy that did best in this stage; none before it was judged.
     pub fn best(&self) -> Option<&Best> {
         self.best.as_ref()
     }

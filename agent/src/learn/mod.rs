@@ -97,7 +97,7 @@ pub struct Losses {
     pub hindsight: f32,
     /// −ln likelihood of the channels and chunks that each pair should have had.
     pub resources: f32,
-    /// −ln likelihood of the measured times.
+    /// −ln likelihood of the times: of all pairs where hindsight knows them, else of what ran.
     pub estimate: f32,
     /// −ln likelihood of the gains.
     pub gain: f32,

@@ -29,6 +29,9 @@ const FRAME: u64 = 8 + 4 + 4;
 /// The form of event files that knows about restarts.
 const FILE_VERSION: &str = "brain.Event:2";
 
+/// What the name of an event file of ours begins with, and ends in.
+const NAME: [&str; 2] = ["events.out.tfevents.", ".dynamiccl"];
+
 /// An event file of a run: its name, and the bytes that count.
 pub type EventFile = (String, u64);
 
@@ -37,6 +40,8 @@ pub struct Board<W: Write = File> {
     writer: RecordWriter<W>,
     path: PathBuf,
     written: u64,
+    /// The file, to be brought to the disk; none where events go elsewhere.
+    file: Option<File>,
     /// The files before this one.
     before: Vec<EventFile>,
 }
@@ -48,35 +53,42 @@ impl Board {
         cut(folder, &before)?;
         // The files of a folder are read in the order of their names.
         let (seconds, count) = (now() as u64, before.len());
-        let path = folder.join(format!("events.out.tfevents.{seconds:010}.{count:04}.dynamiccl"));
-        let file = File::create(&path).map_err(RunError::write(&path))?;
-        let board = Board::new(file, &path, step)?;
-        Ok(Board { before, ..board })
+        let [begin, end] = NAME;
+        let path = folder.join(format!("{begin}{seconds:010}.{count:04}{end}"));
+        let made = File::create(&path).and_then(|file| Ok((file.try_clone()?, file)));
+        let (writer, file) = made.map_err(RunError::write(&path))?;
+        let board = Board::new(writer, &path, step)?;
+        Ok(Board { before, file: Some(file), ..board })
     }
 }
 
-/// Leaves of a folder only what counts.
+/// Leaves of our event files in a folder only what counts.
 fn cut(folder: &Path, files: &[EventFile]) -> Result<(), RunError> {
     for entry in fs::read_dir(folder).map_err(RunError::read(folder))? {
         let path = entry.map_err(RunError::read(folder))?.path();
-        let known =
-            files.iter().find(|(name, _)| path.file_name().is_some_and(|found| found == name.as_str()));
-        let cut = match known {
-            Some((_, length)) => {
-                File::options().write(true).open(&path).and_then(|file| file.set_len(*length))
-            }
-            None => fs::remove_file(&path),
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let cut = match files.iter().find(|(known, _)| *known == name) {
+            Some((_, length)) => shorten(&path, *length),
+            None if name.starts_with(NAME[0]) && name.ends_with(NAME[1]) => fs::remove_file(&path),
+            None => Ok(()),
         };
         cut.map_err(RunError::write(&path))?;
     }
     Ok(())
 }
 
+/// Cuts a file off after so many bytes. One that is shorter stays so: zeros are no events.
+fn shorten(path: &Path, length: u64) -> std::io::Result<()> {
+    let file = File::options().write(true).open(path)?;
+    let length = length.min(file.metadata()?.len());
+    file.set_len(length)
+}
+
 impl<W: Write> Board<W> {
     /// Events into this writer.
     pub fn new(writer: W, path: &Path, step: u64) -> Result<Self, RunError> {
         let (writer, path) = (RecordWriter::new(writer), path.to_owned());
-        let mut board = Board { writer, path, written: 0, before: Vec::new() };
+        let mut board = Board { writer, path, written: 0, file: None, before: Vec::new() };
         let mut version = Event::new();
         version.set_file_version(FILE_VERSION.to_owned());
         board.add(version, 0)?;
@@ -182,6 +194,12 @@ impl<W: Write> Board<W> {
         self.writer.write(&record).map_err(RunError::write(&self.path))?;
         self.written += record.len() as u64 + FRAME;
         Ok(())
+    }
+
+    /// Makes sure that all events are on the disk, and says in which files they are.
+    pub fn sync(&self) -> Result<Vec<EventFile>, RunError> {
+        self.file.as_ref().map_or(Ok(()), File::sync_data).map_err(RunError::write(&self.path))?;
+        Ok(self.files())
     }
 
     /// The files of the run up to now.

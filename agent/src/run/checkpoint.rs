@@ -87,15 +87,25 @@ pub enum CheckpointError {
         /// What its content has.
         found: u64,
     },
+    /// It cannot be written.
+    #[error("it cannot be written: {0}")]
+    Unwritable(String),
     /// Whole, and not what this build holds.
     #[error("its content is not what this build writes: {0}; use the dynamiccl that wrote it")]
     Content(String),
 }
 
+impl CheckpointError {
+    /// Whether nobody can go on from the file: another build, or another user, might from the others.
+    pub fn is_damage(&self) -> bool {
+        matches!(self, Self::Foreign | Self::Length { .. } | Self::Altered { .. })
+    }
+}
+
 /// The bytes of a checkpoint.
 pub fn encode<S: Serialize>(saved: &Saved<S>) -> Result<Vec<u8>, CheckpointError> {
     let mut bytes = vec![0; HEADER];
-    ciborium::into_writer(saved, &mut bytes).map_err(|why| CheckpointError::Content(why.to_string()))?;
+    ciborium::into_writer(saved, &mut bytes).map_err(|why| CheckpointError::Unwritable(why.to_string()))?;
     let content = &bytes[HEADER..];
     let (length, hash) = (content.len() as u64, fingerprint(content));
     let header = [&MAGIC[..], &VERSION.to_le_bytes(), &length.to_le_bytes(), &hash.to_le_bytes()].concat();

@@ -100,14 +100,20 @@ impl Run {
     /// The run of a folder that was begun last.
     pub fn latest(out: &Path) -> Result<PathBuf, RunError> {
         let entries = fs::read_dir(out).map_err(RunError::read(out))?;
-        let mut runs: Vec<(String, PathBuf)> = Vec::new();
+        let mut runs: Vec<(String, Result<PathBuf, RunError>)> = Vec::new();
         for entry in entries {
             let folder = entry.map_err(RunError::read(out))?.path();
-            let Ok(text) = fs::read_to_string(folder.join(SETTINGS)) else { continue };
-            let started = Settings::from_toml(&folder, &text).map(|settings| settings.started);
-            runs.extend(started.ok().map(|started| (started, folder)));
+            let file = folder.join(SETTINGS);
+            let Ok(text) = fs::read_to_string(&file) else { continue };
+            // What a run of another build says may mean nothing here; its folder still says when it began.
+            let (started, known) = match Settings::from_toml(&file, &text) {
+                Ok(settings) => (settings.started.replace(['-', ':'], ""), Ok(folder)),
+                Err(why) => (begun(&folder), Err(why)),
+            };
+            runs.push((started, known));
         }
-        runs.into_iter().max().map(|(_, run)| run).ok_or(RunError::NoRuns { path: out.to_owned() })
+        let newest = runs.into_iter().max_by(|(a, _), (b, _)| a.cmp(b));
+        newest.map_or(Err(RunError::NoRuns { path: out.to_owned() }), |(_, run)| run)
     }
 
     /// What it was told.
@@ -150,7 +156,11 @@ impl Run {
 
     /// Finds where to go on.
     pub fn resume<S: DeserializeOwned>(&self) -> Result<Resumed<S>, RunError> {
-        let (saved, broken) = checkpoint::newest(&self.path(CHECKPOINTS))?;
+        let (saved, mut broken) = checkpoint::newest(&self.path(CHECKPOINTS))?;
+        if let Some(at) = broken.iter().position(|broken| !broken.why.is_damage()) {
+            let Broken { path, why } = broken.swap_remove(at);
+            return Err(RunError::Checkpoint { path, why });
+        }
         let Some(saved) = saved else {
             let found = broken.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
             let found = if found.is_empty() { "there is none".to_owned() } else { found };
@@ -171,6 +181,12 @@ pub fn policy_of(folder: &Path) -> Result<PathBuf, RunError> {
     }
     let files = [folder.join(POLICY), folder.join(CHECKPOINTS).join(BEST)];
     files.into_iter().find(|file| file.is_file()).ok_or(RunError::NoPolicy { path: folder.to_owned() })
+}
+
+/// When a run began, by the name of its folder.
+fn begun(folder: &Path) -> String {
+    let name = folder.file_name().unwrap_or_default().to_string_lossy();
+    name.rsplit("__").next().unwrap_or_default().to_owned()
 }
 
 /// Makes a folder that was not there; a second run of the same second gets a number.

@@ -118,7 +118,7 @@ impl<S: Subject> Recorder<S> {
     /// Saves a state, once all that was written before is on the disk.
     pub fn save<P: Serialize>(&mut self, run: &Run, step: u64, snapshot: P) -> Result<(), RunError> {
         let (lines, seconds) = (self.metrics.sync()?, self.seconds());
-        let (events, watched) = (self.board.files(), self.watched.clone());
+        let (events, watched) = (self.board.sync()?, self.watched.clone());
         run.save(&Saved { step, lines, events, seconds, watched, snapshot }).map(drop)
     }
 

@@ -1,7 +1,7 @@
 //! What a run was told, all of it: kept beside the run as TOML, and compared when it is resumed.
 //!
 //! The stages are here as their files stated them, so a run can be understood after a file has changed; a
-//! fingerprint covers what the files only name, such as clusters.
+//! fingerprint covers what is only named, such as clusters and the constants of the model.
 
 use std::fmt;
 use std::path::Path;
@@ -44,7 +44,7 @@ pub struct Settings {
 pub struct StageSettings {
     /// Its name.
     pub name: String,
-    /// The fingerprint of all that it is, clusters included.
+    /// The fingerprint of all that its jobs are drawn from, clusters and constants included.
     pub fingerprint: String,
     /// Its file.
     pub stage: Table,
@@ -77,7 +77,9 @@ pub struct Change {
 impl Change {
     /// Whether it is about something that a run has from its first step to its last.
     pub fn is_final(&self) -> bool {
-        self.field.starts_with("config.network.") || self.field == "config.rollout.environments"
+        let parts = ["config.network.", "config.without."];
+        let seats = ["config.rollout.environments", "config.rollout.held"];
+        parts.iter().any(|part| self.field.starts_with(part)) || seats.contains(&self.field.as_str())
     }
 }
 
@@ -268,15 +270,18 @@ mod tests {
     }
 
     #[test]
-    fn a_run_keeps_its_network_and_its_environments() {
+    fn a_run_keeps_its_network_its_environments_and_what_it_is_without() {
         let (old, mut new) = (settings(), settings());
         new.config.loss.value = 0.25;
         new.config.rollout.environments = 8;
         new.config.network.table = false;
+        new.config.rollout.held = 0.75;
+        new.config.without.anchor = true;
         let changes = old.changes(&new);
         let finals: Vec<&str> =
             changes.iter().filter(|change| change.is_final()).map(|change| change.field.as_str()).collect();
-        assert_eq!(finals, ["config.network.table", "config.rollout.environments"]);
+        let expected = ["network.table", "rollout.environments", "rollout.held", "without.anchor"];
+        assert_eq!(finals, expected.map(|field| format!("config.{field}")));
     }
 
     #[test]

@@ -79,6 +79,17 @@ fn the_latest_run_is_the_one_that_was_begun_last() {
         Run::begin(dir.path(), settings, started).unwrap();
     }
     assert!(Run::latest(dir.path()).unwrap().ends_with("smoke__s9__20261115T102050Z"));
+    // A run of another build is no reason to go on with an older one; one that is older is none not to.
+    let foreign = |name: &str| {
+        fs::create_dir(dir.path().join(name)).unwrap();
+        fs::write(dir.path().join(name).join(SETTINGS), "shape = 9").unwrap();
+        Run::latest(dir.path())
+    };
+    assert!(foreign("smoke__s3__20261115T102035Z").unwrap().ends_with("smoke__s9__20261115T102050Z"));
+    let error = foreign("smoke__s4__20261115T102055Z").unwrap_err();
+    assert!(
+        matches!(&error, RunError::Settings { path, .. } if path.ends_with("smoke__s4__20261115T102055Z/config.toml"))
+    );
 }
 
 #[test]
@@ -99,6 +110,16 @@ fn the_last_checkpoints_stay_and_the_newest_whole_one_is_used() {
     assert!(resumed.broken[0].to_string().contains("step-20000.ckpt: it has "), "{:?}", resumed.broken);
     assert_eq!(names(&folder), ["step-1000.ckpt", "step-1100.ckpt", "step-20000.ckpt.broken"]);
     assert!(run.resume::<Vec<f32>>().unwrap().broken.is_empty());
+    // One of another build is whole: who can read it shall.
+    let mut other = encode(&saved(30_000)).unwrap();
+    other[8] = 2;
+    fs::write(folder.join("step-30000.ckpt"), other).unwrap();
+    let error = run.resume::<Vec<f32>>().unwrap_err().to_string();
+    assert!(
+        error.contains("step-30000.ckpt: ") && error.ends_with("use the dynamiccl that wrote it"),
+        "{error}"
+    );
+    assert!(folder.join("step-30000.ckpt").exists());
 }
 
 #[test]
@@ -167,11 +188,16 @@ fn event_files_are_cut_back_to_what_counts() {
     let whole = fs::read(&first).unwrap();
     fs::write(&first, [&whole[..], b"what was written after the checkpoint"].concat()).unwrap();
     fs::write(dir.path().join("events.out.tfevents.9999999999.0007.dynamiccl"), "of a later start").unwrap();
-    let again = board::Board::create(dir.path(), 64, files).unwrap();
+    fs::write(dir.path().join("notes.txt"), "a user's own").unwrap();
+    let again = board::Board::create(dir.path(), 64, files.clone()).unwrap();
     assert!(fs::read(&first).unwrap() == whole);
-    let kept: Vec<String> = again.files().into_iter().map(|(name, _)| name).collect();
-    assert_eq!(names(dir.path()), kept);
+    let kept: Vec<String> = again.sync().unwrap().into_iter().map(|(name, _)| name).collect();
+    assert_eq!(names(dir.path()), [&kept[..], &["notes.txt".to_owned()]].concat());
     assert_eq!(kept.len(), 2);
+    // What a power cut has taken does not come back as zeros.
+    fs::write(&first, &whole[..9]).unwrap();
+    board::Board::create(dir.path(), 64, files).unwrap();
+    assert_eq!(fs::read(&first).unwrap(), &whole[..9]);
 }
 
 /// The words in backticks that begin the rows of the tables of a section of `docs/metrics.md`.

@@ -57,7 +57,7 @@ impl Subject for Knobs {
     }
 
     fn settings(&self) -> Vec<StageSettings> {
-        let of = |stage: &Arc<Stage>| StageSettings::new(&stage.name, stage, &stage.file);
+        let of = |stage: &Arc<Stage>| StageSettings::new(&stage.name, &(stage, &self.constants), &stage.file);
         self.curriculum.stages.iter().map(of).collect()
     }
 

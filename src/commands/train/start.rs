@@ -77,7 +77,10 @@ fn refuse_changes(changes: &[Change], args: &TrainArgs) -> Result<()> {
         changes.map(ToString::to_string).collect::<Vec<_>>().join("; ")
     };
     let fixed = said(&mut changes.iter().filter(|change| change.is_final()));
-    ensure!(fixed.is_empty(), "{fixed}; a run keeps its network and its environments: begin another one");
+    ensure!(
+        fixed.is_empty(),
+        "{fixed}; a run keeps its network, its environments and what it is without: begin another one"
+    );
     ensure!(
         changes.is_empty() || args.overrides,
         "these are not the run's settings: {}; leave them as they were, or give --override",
