@@ -51,6 +51,10 @@ fn a_recording_makes_another_policy_of_it() {
     assert!(read.about.training.curriculum.ends_with("and history job.jsonl"), "{:?}", read.about.training);
     assert_eq!(document["hash"], format!("{:016x}", read.hash()));
     assert_ne!(document["hash"], document["source_hash"]);
+    // Its parent is what was read, whatever else is changed with it.
+    dir.run(&format!("{words} --margin 0.5")).json();
+    let read = Frozen::open(&dir.path("b.safetensors")).unwrap();
+    assert_eq!((read.about.margin, read.about.training.parent), (0.5, Some(frozen.hash())));
 }
 
 #[test]
@@ -68,7 +72,16 @@ fn what_does_not_go_together_is_refused_and_nothing_is_written() {
     assert!(said.stderr.starts_with("error: text.safetensors: 9 bytes are too few"), "{}", said.stderr);
     let said = dir.run(&format!("{TABLE} --nodes 2 --ranks-per-node 9"));
     assert!(said.stderr.contains("give 1 to 8"), "{}", said.stderr);
-    assert_eq!(dir.names(), ["text.safetensors", "tiny.safetensors"]);
+    dir.borrow("policies/frozen/wan.safetensors", "wan.safetensors");
+    let table = TABLE.replace("tiny", "wan");
+    for words in [
+        &format!("{table} --nodes 2"),
+        "export --policy wan.safetensors --calibrate-guard --out b.safetensors",
+    ] {
+        let said = dir.run(words);
+        assert!(said.code == 2 && said.stderr.starts_with("error: wan.safetensors: "), "{}", said.stderr);
+    }
+    assert_eq!(dir.names(), ["text.safetensors", "tiny.safetensors", "wan.safetensors"]);
 }
 
 /// A policy that throws dice is held back as far as margins go, one that is NCCL keeps its own.

@@ -53,7 +53,7 @@ fn a_policy_fitted_to_a_sweep_wins_there_and_on_the_next_one() {
     dir.borrow(FIRST, "first.csv");
     dir.borrow(SECOND, "second.csv");
     let words = "live train --sweep first.csv --judge second.csv --out mine.safetensors \
-                 --doubt 0 --steps 100000 --seconds 110 --fail-below 0.95 --json";
+                 --doubt 0 --enough 0.97 --seconds 110 --fail-below 0.95 --json";
     let document = dir.run(words).json();
     assert_eq!((&document["way"], &document["calls"]), (&"sweep".into(), &serde_json::Value::Null));
     assert!(number(&document["seconds"]) < 120.0, "{document}");
@@ -115,6 +115,7 @@ fn what_cannot_be_fitted_is_an_error() {
         ("", "--ranks: say how many to start"),
         ("--ranks 2 --calls 10", "--calls 10: one update takes up to 256"),
         ("--sweep odd.csv --simulated 2", "a share is a number from 0 to 1"),
+        ("--sweep odd.csv --set without.anchor=true", "a policy keeps its network"),
         ("--sweep odd.csv --set loss.entropi=1", "did you mean \"loss.entropy\""),
     ] {
         let said = dir.run(&format!("live train --out mine.safetensors {words}"));

@@ -67,6 +67,16 @@ fn the_table_covers_every_size_with_explicit_channels() {
 }
 
 #[test]
+fn one_size_is_no_rule_for_others() {
+    let dir = Dir::new();
+    let words = "tune --method random --budget 3 --cluster dgx_a100 --nodes 1 --bytes 16M --out table.csv";
+    assert_eq!(dir.run(words).code, 0);
+    let table = Table::parse(&std::fs::read_to_string(dir.path("table.csv")).unwrap()).unwrap();
+    let ranges: Vec<[u64; 2]> = table.rules().map(|rule| [rule.min_bytes, rule.max_bytes]).collect();
+    assert_eq!(ranges, [[16 << 20; 2]; 5]);
+}
+
+#[test]
 fn a_run_that_goes_on_ends_where_an_unbroken_one_does() {
     let dir = Dir::new();
     dir.run(&format!("{ALL} --out whole.json"));

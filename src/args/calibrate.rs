@@ -43,7 +43,7 @@ pub struct CalibrateArgs {
     /// Collective that was measured, where the log does not say it
     #[arg(long, value_name = "K", value_parser = tuned_collective)]
     pub collective: Option<Collective>,
-    /// NCCL release that was measured: 2.28, 2.29 or 2.30 [default: from the log, else 2.30]
+    /// NCCL release that was measured: 2.28, 2.29 or 2.30 [default: as the file says, else 2.30 for a log and 2.28 for a sweep]
     #[arg(long, value_name = "RELEASE")]
     pub nccl: Option<Version>,
     /// Constants of the performance model

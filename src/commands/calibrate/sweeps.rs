@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use dynamiccl_env::calibrate::sweep::group;
 use dynamiccl_env::cluster::Cluster;
 use dynamiccl_env::measure::sweep::{self, Link, Sweep};
@@ -34,9 +34,17 @@ impl Swept {
             args.sweep.iter().map(|file| sweep::read(file)).collect::<Result<_, _>>()?;
         let sweeps = sweeps.concat();
         let mut samples = Samples { groups: Vec::new(), left_out: BTreeMap::new() };
-        let (mut version, mut notes) = (Version::V2_28, Vec::new());
+        let mut notes = Vec::new();
+        let versions: Vec<Version> =
+            sweeps.iter().map(|sweep| args.nccl.unwrap_or_else(|| nccl_of(sweep, &mut notes))).collect();
+        let version = versions.first().copied().unwrap_or(Version::V2_28);
+        if let Some((other, sweep)) = versions.iter().zip(&sweeps).find(|(other, _)| **other != version) {
+            let (file, first) = (name(&sweep.file), name(&sweeps[0].file));
+            bail!(
+                "{file}: NCCL {other}, but {first} has {version}; fit one after the other, the second to the result of the first"
+            );
+        }
         for sweep in &sweeps {
-            version = args.nccl.unwrap_or_else(|| nccl_of(sweep, &mut notes));
             let nodes = if sweep.link == Link::Machine { args.nodes.unwrap_or(1) } else { sweep.ranks };
             let (group, left_out) =
                 group(cluster, sweep, nodes, version).with_context(|| name(&sweep.file))?;

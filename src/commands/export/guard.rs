@@ -95,7 +95,6 @@ pub fn with_margin(source: &Frozen, margin: f32) -> Frozen {
         frozen.about.margin = margin;
         // What was reached was reached with the other margin.
         frozen.about.results.clear();
-        frozen.about.training.parent = Some(source.hash());
     }
     frozen
 }

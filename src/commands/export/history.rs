@@ -39,7 +39,6 @@ pub fn remember(
     let of = file.file_name().unwrap_or_default().to_string_lossy().replace([',', '=', ' '], "_");
     let training = &mut remembering.about.training;
     training.curriculum = format!("{} and history {of}", training.curriculum).trim_start().to_owned();
-    remembering.about.training.parent = Some(frozen.hash());
     // They were reached with another memory.
     remembering.about.results.clear();
     Ok((remembering, recalled))
@@ -77,7 +76,6 @@ mod tests {
     #[test]
     fn a_recording_changes_memory_and_nothing_else() {
         let (before, after) = (policy(), remembered([100, 100]));
-        assert_eq!(after.about.training.parent, Some(before.hash()));
         for (name, _, numbers) in after.weights.tensors() {
             assert_eq!(before.weights.get(name) == Some(numbers), !name.starts_with("memory."), "{name}");
         }

@@ -30,7 +30,10 @@ use report::{Made, Report, Rules};
 /// Makes the plan and carries it out.
 pub fn run(args: &ExportArgs, session: &Session) -> Result<Ending> {
     check(args)?;
-    let source = policy(args)?.map_or_else(shipped, |file| Ok(Frozen::open(&file)?))?;
+    // What decides something else than NCCL's knobs can be copied, and nothing else.
+    let decides = args.format == ExportFormat::NcclCsv || args.history.is_some() || args.calibrate_guard;
+    let open = if decides { Frozen::open_tuner } else { Frozen::open };
+    let source = policy(args)?.map_or_else(shipped, |file| Ok(open(&file)?))?;
     let mut out = OutFile::create(&args.out)?;
     let (frozen, recalled) = match &args.history {
         Some(file) => {
@@ -48,6 +51,7 @@ pub fn run(args: &ExportArgs, session: &Session) -> Result<Ending> {
         }
         (None, false) => (frozen, None),
     };
+    let frozen = descended(frozen, &source);
     let frozen = match &args.results {
         Some(file) => results::stamp(&frozen, file)?,
         None => frozen,
@@ -64,6 +68,14 @@ pub fn run(args: &ExportArgs, session: &Session) -> Result<Ending> {
     out.commit()?;
     session.report("export", &Report::new(args, &source, &frozen, Made { recalled, guard, table }))?;
     Ok(Ending::Done)
+}
+
+/// The policy with its parent, where it decides otherwise than that.
+fn descended(mut policy: Frozen, source: &Frozen) -> Frozen {
+    if policy.weights != source.weights || policy.about.margin != source.about.margin {
+        policy.about.training.parent = Some(source.hash());
+    }
+    policy
 }
 
 /// The policy with the seeds of the runs among which it was chosen, where they are told.

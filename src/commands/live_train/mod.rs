@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use dynamiccl_agent::fit::{self, Fit, Ground, Setup};
 use dynamiccl_env::cluster::Cluster;
 use dynamiccl_env::curriculum::Curriculum;
@@ -30,6 +30,9 @@ use report::Report;
 
 /// Times that one launch of a call is timed at most: more says nothing new.
 const MOST: usize = 25;
+
+/// Settings that a policy brings along, and those of judgements, which have nothing to say here.
+const KEPT: [&str; 3] = ["network.", "without.", "evaluation."];
 
 /// Updates without a call after which everything worth calling is known.
 const IDLE: u32 = 8;
@@ -66,6 +69,10 @@ pub fn run(args: &LiveTrainArgs, session: &Session) -> Result<Ending> {
 /// All but what it is fitted to, which may be costly to begin.
 fn plan(args: &LiveTrainArgs, source: &Frozen, seed: u64) -> Result<Setup> {
     let usual = if args.sweep.is_empty() { fit::usual_live() } else { fit::usual() };
+    let kept = args.set.iter().find(|set| KEPT.iter().any(|part| set.trim_start().starts_with(part)));
+    if let Some(set) = kept {
+        bail!("--set {set}: a policy keeps its network, and how it is judged here is fixed; leave it out");
+    }
     let config = settings::with(usual, &args.set)?;
     config.check()?;
     let update = config.rollout.environments * config.rollout.steps;

@@ -62,7 +62,8 @@ fn word(name: &str) -> String {
     name.replace([',', '=', ' '], "_")
 }
 
-/// The command that makes the same policy again, ready for a shell; where its files lie is not part of it.
+/// The command that made the policy, ready for a shell. Where its files lie is not part of it, nor which libraries and variables
+/// ranks had.
 fn command(args: &LiveTrainArgs, seed: u64) -> String {
     let name = |path: &Path| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let mut words = ["dynamiccl", "live", "train"].map(str::to_owned).to_vec();
@@ -70,6 +71,7 @@ fn command(args: &LiveTrainArgs, seed: u64) -> String {
     say("--policy", name(args.policy.as_ref()));
     if args.sweep.is_empty() {
         args.job.ranks.iter().for_each(|ranks| say("--ranks", ranks.to_string()));
+        args.job.link.iter().for_each(|link| say("--link", link.clone()));
         say("--calls", args.calls.to_string());
         say("--slowdown", args.slowdown.to_string());
     } else {
@@ -78,11 +80,15 @@ fn command(args: &LiveTrainArgs, seed: u64) -> String {
     }
     say("--seed", seed.to_string());
     say("--steps", args.steps.to_string());
+    say("--seconds", args.seconds.to_string());
     say("--enough", args.enough.to_string());
     say("--doubt", args.doubt.to_string());
     say("--simulated", args.simulated.to_string());
     say("--curriculum", args.curriculum.clone());
     args.cluster.iter().for_each(|cluster| say("--cluster", cluster.clone()));
     args.set.iter().for_each(|set| say("--set", set.clone()));
+    if args.job.share_gpu {
+        words.push("--share-gpu".to_owned());
+    }
     shell(&words)
 }

@@ -118,7 +118,7 @@ fn table(about: &About, seed: u64, calls: &[Tuned]) -> Result<Table> {
         for (at, call) in of_kind.iter().enumerate() {
             let before = at.checked_sub(1).map(|at| of_kind[at].bytes);
             let after = of_kind.get(at + 1).map(|next| next.bytes);
-            let bytes = range(before, call.bytes, after, calls.len() == 1);
+            let bytes = range(before, call.bytes, after);
             let channels = u8::try_from(call.best.nchannels).context("more channels than NCCL has")?;
             let rule = Rule::new(collective, bytes, call.best.pair, Channels::Exactly(channels));
             lines.push(Line::Rule(rule.on(*nodes, *ranks)));
@@ -128,10 +128,10 @@ fn table(about: &About, seed: u64, calls: &[Tuned]) -> Result<Table> {
 }
 
 /// The sizes that one tuned size stands for: up to halfway to its neighbours in powers of two, and
-/// without an end beyond the outermost. One size alone stands for itself.
-fn range(before: Option<u64>, bytes: u64, after: Option<u64>, alone: bool) -> [u64; 2] {
+/// without an end beyond the outermost. The only size of a collective stands for itself.
+fn range(before: Option<u64>, bytes: u64, after: Option<u64>) -> [u64; 2] {
     let halfway = |a: u64, b: u64| (a as f64 * b as f64).sqrt() as u64;
-    if alone {
+    if before.is_none() && after.is_none() {
         return [bytes, bytes];
     }
     let from = before.map_or(0, |before| halfway(before, bytes) + 1);
@@ -191,10 +191,9 @@ mod tests {
     #[test]
     fn sizes_share_the_line_without_gaps() {
         let sizes = [1 << 10, 1 << 12, 1 << 14];
-        let of = |at: usize| {
-            range(at.checked_sub(1).map(|i| sizes[i]), sizes[at], sizes.get(at + 1).copied(), false)
-        };
+        let of =
+            |at: usize| range(at.checked_sub(1).map(|i| sizes[i]), sizes[at], sizes.get(at + 1).copied());
         assert_eq!([of(0), of(1), of(2)], [[0, 2048], [2049, 8192], [8193, Rule::OPEN]]);
-        assert_eq!(range(None, 512, None, true), [512, 512]);
+        assert_eq!(range(None, 512, None), [512, 512]);
     }
 }
