@@ -132,6 +132,11 @@ impl Settings {
     }
 }
 
+/// A variable. One that is no text means nothing, and that is said where it is used.
+pub fn environment(variable: &str) -> Option<String> {
+    std::env::var_os(variable).map(|value| value.to_string_lossy().into_owned())
+}
+
 /// Whether what cannot be loaded fails the communicator. Whatever else the variable says, it does.
 pub fn strict(get: impl Fn(&str) -> Option<String>) -> bool {
     get(STRICT).is_none_or(|value| value.trim() != "0")

@@ -12,7 +12,7 @@ use super::{INVALID_USAGE, NcclResult, SUCCESS};
 use crate::float_mode::in_default_mode;
 use crate::logger::{Logger, RawLogger};
 use crate::policy;
-use crate::settings::strict;
+use crate::settings::{environment, strict};
 use crate::tuner::answer::Answer;
 use crate::tuner::call::{Call, Layout, RawTable};
 use crate::tuner::communicator::Communicator;
@@ -192,11 +192,6 @@ pub unsafe fn cleanup(context: *mut c_void) -> NcclResult {
     };
     guarded("cleanup", work, || {});
     SUCCESS
-}
-
-/// A variable. One that is no text names nothing that is there, and that is said where it is used.
-fn environment(variable: &str) -> Option<String> {
-    std::env::var_os(variable).map(|value| value.to_string_lossy().into_owned())
 }
 
 /// The collective with this id of NCCL's, if it is one that NCCL tunes.

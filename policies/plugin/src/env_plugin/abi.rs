@@ -14,7 +14,7 @@ use crate::abi::entry::panicked;
 use crate::abi::guard::guarded;
 use crate::abi::{INVALID_USAGE, NAME, Name, NcclResult, SUCCESS, assert_table};
 use crate::logger::{Logger, RawLogger};
-use crate::settings::strict;
+use crate::settings::{environment, strict};
 
 /// NCCL's table of functions, with the `init` of its version.
 #[repr(C)]
@@ -53,11 +53,10 @@ unsafe extern "C" fn init_v2(_: u8, _: u8, _: u8, _: *const c_char, logger: Opti
 }
 
 fn init(logger: Logger) -> NcclResult {
-    let variable = |name: &str| std::env::var(name).ok();
     let work = || {
-        let handed = match Handed::read(variable) {
+        let handed = match Handed::read(environment) {
             Ok(handed) => handed,
-            Err(error) if strict(variable) => {
+            Err(error) if strict(environment) => {
                 logger.fail(&format!(
                     "{error}. This rank would run with other threads or buffers than its peers, and they would \
                      hang: it stops. Mend it, or set DYNAMICCL_MODE=off on all ranks"

@@ -66,12 +66,22 @@ impl Settings {
         }
         let local = LOCAL_RANKS.iter().find_map(|name| text(name));
         let local = local.filter(|rank| !rank.is_empty() && rank.bytes().all(|byte| byte.is_ascii_digit()));
+        let records_max = number(MAX_MB, MAX_MB_DEFAULT, 1 << 20) << 20;
+        let metrics_every = Duration::from_secs(number(PROMETHEUS_SECONDS, SECONDS_DEFAULT, 86_400));
+        let times_kernels = get(KERNELS).is_none_or(|value| match value.to_str().map(str::trim) {
+            Some("0") => false,
+            Some("1" | "") => true,
+            _ => {
+                warn(format!("{KERNELS}={}: give 0 or 1; 1 is used", value.display()));
+                true
+            }
+        });
         Some(Settings {
             records,
-            records_max: number(MAX_MB, MAX_MB_DEFAULT, 1 << 20) << 20,
+            records_max,
             metrics,
-            metrics_every: Duration::from_secs(number(PROMETHEUS_SECONDS, SECONDS_DEFAULT, 86_400)),
-            times_kernels: text(KERNELS).is_none_or(|value| value.trim() != "0"),
+            metrics_every,
+            times_kernels,
             process: local.unwrap_or_else(|| format!("pid{}", std::process::id())),
             job: text("SLURM_JOB_ID").filter(|job| !job.is_empty()).unwrap_or_else(|| "unknown".to_owned()),
         })
@@ -135,6 +145,8 @@ mod tests {
                 "{warnings:?}"
             );
         }
+        let (settings, warnings) = read(&[(PROFILE, "/tmp/x"), (KERNELS, "off")]);
+        assert!(settings.unwrap().times_kernels && warnings[0].contains("DYNAMICCL_PROFILE_KERNELS=off"));
         // A rank that would lead out of the folder is no rank.
         let (settings, _) = read(&[(PROFILE, "/tmp/x"), ("LOCAL_RANK", "../3")]);
         assert!(settings.unwrap().process.starts_with("pid"));

@@ -1,7 +1,7 @@
 //! The tuner: one communicator's calls, from NCCL's numbers to knobs and back.
 //!
-//! Everything here is safe code over plain values; which version of NCCL's interface asks, it does not know,
-//! so that no version decides differently from another.
+//! Everything here is safe code over plain values. No decision depends on which version of NCCL's interface asks; only
+//! what can be said of it does.
 
 pub mod answer;
 pub mod call;
