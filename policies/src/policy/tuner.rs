@@ -157,14 +157,16 @@ impl PolicyTuner {
     }
 
     /// Takes note of what became of the call before and of the one that now comes, and refreshes memory
-    /// where it is time.
+    /// where it is time. A rank that is told nothing has nothing to remember, and decides as a deployed policy does.
     fn take_in(&mut self, query: &Query<'_>) {
         let (network, scratch) = (self.policy.network(), &mut self.scratch);
         let Some(history) = &mut self.history else { return };
         if history.became(query.past) {
-            network.refresh(history.rows(), &mut self.memory, scratch);
+            if history.is_told() {
+                network.refresh(history.rows(), &mut self.memory, scratch);
+                self.memo.clear();
+            }
             history.clear();
-            self.memo.clear();
         }
         query.encoder.call(query.call, &mut self.call);
         let (job, _) = self.jobs.of(network, query.encoder);
@@ -182,7 +184,7 @@ impl Tuner for PolicyTuner {
         self.policy.network().forget(&mut self.memory);
         self.memo.clear();
         if let Some(history) = &mut self.history {
-            history.clear();
+            history.begin();
         }
         if let Some(notes) = &mut self.notes {
             notes.clear();
