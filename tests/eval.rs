@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::util::{Dir, fields, number, repository, shape};
+use crate::util::{Dir, fields, number, repository, repository_path, shape};
 
 /// One machine at one tier, few worlds.
 const SMALL: &str = "--clusters dgx_a100 --nodes 2 --worlds 1 --seeds 2";
@@ -24,7 +24,7 @@ fn tuner<'a>(document: &'a Value, name: &str) -> &'a Value {
 fn the_document_has_every_field_of_the_contract() {
     let names = "nccl,oracle,bayes,coordinate,random,fixed:ring/simple";
     let document = Dir::new().run(&format!("{} --json", words(names))).json();
-    let top = "command constants episodes hidden notes policy same_call schema seed seeds simulated tuners verdict \
+    let top = "command constants episodes hidden notes policy same_call schema seed seeds simulated told tuners verdict \
                workload worlds";
     assert_eq!(fields(&document).join(" "), top);
     assert_eq!((&document["simulated"], &document["seeds"]), (&true.into(), &2.into()));
@@ -236,6 +236,7 @@ fn what_cannot_be_judged_is_said_before_the_work() {
         ("--against nccl --workload short.jsonl --worlds 1", "error: no call was judged: "),
         ("--hide tier_max", "error: --hide: unknown feature or block that can be hidden \"tier_max\""),
         ("--hide topology --workload smoke --against nccl", "error: --hide goes with --workload cells"),
+        ("--told --against nccl", "error: --told goes with a recorded sweep"),
         ("--proof tiers --policy none", "error: --policy none: --proof is about a policy"),
         ("--policy none --against=", "error: --against: unknown tuner \"\""),
         ("--against nccl,oracle,nccl", "error: --against nccl: it is named twice, name it once"),
@@ -354,4 +355,25 @@ fn a_policy_that_does_as_nccl_does_has_not_understood_tiers() {
     }
     let regret = |at: usize| number(&equal["tuners"][at]["regret"]);
     assert!(regret(0) == regret(1) && regret(0) == regret(3) && regret(4) < regret(0));
+}
+
+/// What README says of real ranks: told what the machine is, the policy that comes with the program is hardly slower than
+/// the best setting of every recorded call, with ranks and sizes between powers of two as well.
+#[test]
+fn the_shipped_policy_is_near_the_best_of_recorded_sweeps() {
+    let dir = Dir::new();
+    for (folder, most) in [("live-h200-slowest", 0.015), ("live-h200-odd", 0.02)] {
+        let sweeps = repository_path(&format!("env/tests/data/{folder}"));
+        let words =
+            format!("eval --workload {} --told --against nccl --worlds 1 --seeds 1 --json", sweeps.display());
+        let document = dir.run(&words).json();
+        assert_eq!((&document["simulated"], &document["told"]), (&false.into(), &true.into()));
+        let hold = |name: &str| number(&tuner(&document, name)["overall"]["regret_hold"]);
+        assert!(
+            hold("nccl") > 0.1 && hold("shipped") < most,
+            "{folder}: {} {}",
+            hold("nccl"),
+            hold("shipped")
+        );
+    }
 }

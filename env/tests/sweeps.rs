@@ -114,7 +114,8 @@ fn an_evaluation_says_that_it_measured_and_nobody_beats_the_oracle() {
         Evaluation { seed: 1, seeds: 1, worlds: 1, threads: 2, constants: &constants, schedules: None };
     let entrants = [Entrant::oracle(), Entrant::tuner("own", |_| Box::new(Own))];
     let sweeps = sweeps("live-h200");
-    let report = evaluation.sweeps("live-h200", &sweeps, &entrants, || Ok::<_, EnvError>(())).unwrap();
+    let report =
+        evaluation.sweeps("live-h200", &sweeps, Shown::NOTHING, &entrants, || Ok::<_, EnvError>(())).unwrap();
     assert!(!report.simulated);
     let [oracle, own] = [0, 1].map(|at| report.tuners[at].overall.clone().expect("nothing is held out"));
     assert_eq!((own.cells, own.speedup, own.worst_cell), (sweeps.iter().map(|s| s.len()).sum(), 1.0, 1.0));

@@ -46,6 +46,10 @@ pub struct EvalArgs {
     /// measured times then count
     #[arg(long, value_name = "cells|NAME|FILE|DIR", default_value = "cells")]
     pub workload: String,
+    /// With a recorded sweep: tell tuners what its machine is, as a deployment file tells the plugin [default: only what
+    /// NCCL says]
+    #[arg(long)]
+    pub told: bool,
     /// Worlds of each seed
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub worlds: u32,

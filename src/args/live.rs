@@ -51,7 +51,7 @@ EXAMPLES
     dynamiccl live sweep --ranks 4 --share-gpu --link 10gbit --out 10gbit_4ranks.csv
     dynamiccl live sweep --ranks 2 --share-gpu --collectives allreduce --sizes 1K,1M --out short.csv
     dynamiccl live sweep --ranks 8 --threads 128,256,512 --beside 0.5 --out node.csv
-    mpirun -np 16 -x DYNAMICCL_LIVE_SECRET dynamiccl live sweep --rendezvous node1:29477 --out n.csv
+    mpirun -np 16 --bind-to none -x DYNAMICCL_LIVE_SECRET dynamiccl live sweep --rendezvous node1:29477 --out n.csv
 
 A file that is there already is gone on with: cells that it has are not measured again.
 

@@ -72,7 +72,7 @@ EXAMPLES
         dynamiccl plugin doctor
     All ranks of a job, each with the variables that its launcher gives it:
         torchrun --nnodes 2 --nproc-per-node 8 --no-python dynamiccl plugin doctor
-        mpirun -np 16 dynamiccl plugin doctor --rendezvous node1:29477
+        mpirun -np 16 -x NCCL_TUNER_PLUGIN -x DYNAMICCL_CONTEXT dynamiccl plugin doctor --rendezvous node1:29477
         srun --ntasks 16 dynamiccl plugin doctor
 
 Rank 0 prints the verdict. Every rank ends with 0 where all would agree, with 1 where they would not.

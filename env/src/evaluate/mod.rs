@@ -129,12 +129,13 @@ impl Evaluation<'_> {
     }
 
     /// Judges entrants on every call of recorded sweeps, by the times that were measured there; as many jobs on each as
-    /// there are worlds. Nothing is told but what NCCL tells, as to a plugin without a deployment file. `step` hears of
-    /// each job, and its error ends the work. `bayes` has no meaning here and is refused.
+    /// there are worlds. Of the machine so much is told beside what NCCL tells. `step` hears of each job, and its error
+    /// ends the work. `bayes` has no meaning here and is refused.
     pub fn sweeps<E: Send + From<EnvError>>(
         &self,
         workload: &str,
         sweeps: &[Arc<Swept>],
+        shown: Shown,
         entrants: &[Entrant],
         step: impl Fn() -> Result<(), E> + Sync,
     ) -> Result<Report, E> {
@@ -144,8 +145,7 @@ impl Evaluation<'_> {
         let pieces: Vec<usize> = (0..sweeps.len() * of_sweep).collect();
         let parts = spread::spread(self.threads, &pieces, |&piece| {
             let swept = &sweeps[piece / of_sweep];
-            let make =
-                || SimEnv::of_sweeps([Arc::clone(swept)], Some(Shown::NOTHING), Arc::clone(&constants));
+            let make = || SimEnv::of_sweeps([Arc::clone(swept)], Some(shown), Arc::clone(&constants));
             let at = piece % of_sweep / self.worlds as usize;
             let (job, tuner) = (seed_of(!self.seed, piece), seed_of(self.seed, at));
             let part = jobs::judge(&make, entrants, (at, seeds), job, tuner)?;

@@ -15,6 +15,7 @@ use anyhow::{Context, Error, Result, ensure};
 use dynamiccl_env::evaluate::tiers::SameCalls;
 use dynamiccl_env::evaluate::{Entrant, Evaluation, Kind, Player, Report};
 use dynamiccl_env::headroom::sizes;
+use dynamiccl_env::job::Shown;
 use dynamiccl_env::model::ConstantsFile;
 use dynamiccl_env::schedules::Schedules;
 use dynamiccl_env::sim_env::SimEnv;
@@ -91,6 +92,10 @@ impl<'a> Plan<'a> {
             args.hide.is_empty() || matches!(workload, Workload::Cells(_)),
             "--hide goes with --workload cells: jobs say themselves what is told of them"
         );
+        ensure!(
+            !args.told || matches!(workload, Workload::Swept(_)),
+            "--told goes with a recorded sweep; cells are told (--hide takes away), and jobs say themselves what is told"
+        );
         let constants = Arc::new(ConstantsFile::load(&args.constants.constants)?);
         ensure!(
             args.runtime.runtime.is_none() || !matches!(workload, Workload::Swept(_)),
@@ -116,7 +121,8 @@ impl<'a> Plan<'a> {
         }
         let (name, tiers) = (&self.args.workload, &self.args.tiers);
         if let Workload::Swept(sweeps) = &self.workload {
-            let judged = evaluation.sweeps(name, sweeps, &self.entrants, step);
+            let shown = Shown { topology: self.args.told, ..Shown::NOTHING };
+            let judged = evaluation.sweeps(name, sweeps, shown, &self.entrants, step);
             return judged.with_context(|| format!("--workload {name}"));
         }
         let make = || self.env().expect("every other workload has jobs");
@@ -129,7 +135,8 @@ impl<'a> Plan<'a> {
         let same_call = judged.and_then(|_| SameCalls::new(&report, 0));
         let policy = self.policy.map(|hash| format!("{hash:016x}"));
         let (constants, hidden) = (self.args.constants.constants.clone(), self.args.hide.clone());
-        Document { report, policy, constants, hidden, notes: !self.args.without_notes, same_call, verdict }
+        let (told, notes) = (self.args.told, !self.args.without_notes);
+        Document { report, policy, constants, hidden, told, notes, same_call, verdict }
     }
 
     /// An environment with the jobs of the workload; none for cells and sweeps.

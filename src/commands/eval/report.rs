@@ -16,6 +16,8 @@ pub struct Document {
     pub constants: String,
     /// Features that tuners were not shown.
     pub hidden: Vec<String>,
+    /// Whether tuners were told what the machine of a recorded sweep is.
+    pub told: bool,
     /// Whether policies took notes of what calls took.
     pub notes: bool,
     /// What the first tuner makes of the same call at each tier; none where it was not judged on the machines
