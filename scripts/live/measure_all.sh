@@ -4,7 +4,7 @@
 # it started from and the fitted one against NCCL's own choice; then a short training on live episodes, and what is otherwise tried with
 # made-up libraries alone: a launcher, the guard, compute beside the calls, threads.
 #
-#   PROGRAM=dynamiccl LIBRARY=libnccl_tuner_dynamiccl.so OUT=folder scripts/live/measure_all.sh [PART...]
+#   PROGRAM=target/release/dynamiccl LIBRARY=target/release/libnccl_tuner_dynamiccl.so OUT=folder scripts/live/measure_all.sh [PART...]
 #
 # PARTs: 8 4 2 10gbit 25gbit fitted episodes launcher guard beside threads (all, in this order, without any). Every result is
 # in OUT as soon as it is there, and OUT/summary.txt has a line for each. A part that fails or has no time left is skipped.
