@@ -364,3 +364,20 @@ fn a_machine_is_learnt_from_sweeps() {
         assert!(refused.stderr.contains(part), "{}", refused.stderr);
     }
 }
+
+#[test]
+fn sweeps_of_two_releases_are_not_taken_for_one() {
+    let dir = Dir::new();
+    let data = "env/tests/data/live-h200-odd/loopback_5ranks.csv";
+    for (name, nccl) in [("old.csv", "2.28.9"), ("new.csv", "2.30.7")] {
+        dir.borrow(data, name);
+        let about = repository(&format!("{data}.about.json")).replace("2.28.9", nccl);
+        dir.write(&format!("{name}.about.json"), &about);
+    }
+    let words = "calibrate --sweep old.csv --sweep new.csv --cluster h200_shared --out y.toml";
+    dir.run(words).assert_error(
+        "error: new.csv: NCCL 2.30, but old.csv has 2.28; fit one after the other, the second to the result of the first",
+    );
+    // Who says what it was, knows.
+    assert_eq!(dir.run(&format!("{words} --nccl 2.28")).code, 0);
+}

@@ -7,7 +7,7 @@ use dynamiccl_policies::network::{Estimates, Surprise};
 use dynamiccl_policies::policy::PolicyTuner;
 use dynamiccl_policies::probe::{Call, policy};
 use dynamiccl_policies::random::Random;
-use dynamiccl_spec::features::{CALL_WIDTH, Encoder, HISTORY_WIDTH};
+use dynamiccl_spec::features::{CALL_WIDTH, Encoder, HISTORY_WIDTH, PastCall};
 use dynamiccl_spec::{Decision, Measured, Query, Tuner};
 
 fn tuner(refresh: usize, memo: usize) -> PolicyTuner {
@@ -46,6 +46,19 @@ fn nothing_decided_before_shows_in_a_decision() {
         }
         assert_eq!(with.memory(), without.memory());
     }
+}
+
+/// However long its job runs, a rank that is told no time decides as a deployed policy does.
+#[test]
+fn who_is_told_nothing_remembers_nothing() {
+    let (mut untold, mut deployed) = (tuner(5, 64), tuner(0, 64));
+    for (number, call) in calls(60).iter().enumerate() {
+        let past = PastCall { feedback: None, ..*call.query().past };
+        let query = Query { past: &past, ..call.query() };
+        let [left, right] = [untold.answer(&query), deployed.answer(&query)].map(|answer| said(&answer));
+        assert_eq!(left, right, "call {number}");
+    }
+    assert_eq!(untold.memory(), deployed.memory());
 }
 
 #[test]
