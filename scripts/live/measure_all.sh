@@ -15,7 +15,7 @@
 # Exit code 0: every part was carried out; 1: one was not; 2: usage.
 set -uo pipefail
 if [[ ! -x "${PROGRAM:-}" || ! -f "${LIBRARY:-}" || -z "${OUT:-}" ]]; then
-    echo "usage: PROGRAM=dynamiccl LIBRARY=libnccl_tuner_dynamiccl.so OUT=folder measure_all.sh [PART...]" >&2
+    echo "usage: PROGRAM=path/to/dynamiccl LIBRARY=path/to/libnccl_tuner_dynamiccl.so OUT=folder measure_all.sh [PART...]" >&2
     exit 2
 fi
 program=$(readlink -f "$PROGRAM") library=$(readlink -f "$LIBRARY")
