@@ -78,6 +78,11 @@ impl Notes {
         self.kinds.clear();
     }
 
+    /// Whether there are any.
+    pub fn begun(&self) -> bool {
+        !self.kinds.is_empty()
+    }
+
     /// What a call has taken.
     pub fn learn(&mut self, query: &Query<'_>, measured: &Measured) {
         let Measured { knobs, micros } = *measured;

@@ -112,7 +112,7 @@ impl PolicyTuner {
                 let choose = |head, logits: &[f32]| match head {
                     Head::Path => Path::Nccl.id(),
                     Head::Pair => pair.index(),
-                    head => guard.choose(head, logits, 0),
+                    head => guard.choose(head, logits, 0, true),
                 };
                 network.act(job, &self.call, &self.memory, &mask, scratch, choose).choice.knobs()?
             }
@@ -141,7 +141,8 @@ impl PolicyTuner {
         let own_pair = query.gated.own.map_or(0, |pair| pair.index());
         let guard = self.policy.guard();
         let own_of = |head| if head == Head::Pair { own_pair } else { 0 };
-        let choose = |head, logits: &[f32]| guard.choose(head, logits, own_of(head));
+        let noted = self.notes.as_ref().is_some_and(Notes::begun);
+        let choose = |head, logits: &[f32]| guard.choose(head, logits, own_of(head), noted);
         let mask = guard.narrow(query);
         let acted = network.act(job, &self.call, &self.memory, &mask, scratch, choose);
         let own = query.own();
@@ -198,7 +199,11 @@ impl Tuner for PolicyTuner {
 
     fn learn(&mut self, query: &Query<'_>, measured: &Measured) {
         if let Some(notes) = &mut self.notes {
+            let before = notes.begun();
             notes.learn(query, measured);
+            if notes.begun() != before {
+                self.memo.clear();
+            }
         }
     }
 }

@@ -108,15 +108,66 @@ fn what_is_remembered_changes_decisions() {
     assert!(differing > 40, "{differing} of {}", calls.len());
 }
 
+/// Room for more calls than there are, so that memory is never refreshed.
+const NEVER_FULL: usize = 4096;
+
+/// Begins a job and tells a time of a call that nobody asks about.
+fn begin_noted(tuner: &mut PolicyTuner) {
+    tuner.begin();
+    let call = Call::draw(&mut Random::new(5));
+    let query = call.query();
+    tuner.learn(&query, &Measured { knobs: query.own(), micros: 1.0 });
+}
+
+#[test]
+fn where_times_are_told_chunks_are_tried_sooner_and_nothing_else() {
+    let calls = calls(200);
+    let changed = |mut tuner: PolicyTuner| {
+        let mut changed = 0;
+        for call in &calls {
+            tuner.begin();
+            let query = call.query();
+            let before = tuner.answer(&query).knobs;
+            begin_noted(&mut tuner);
+            let noted = tuner.answer(&query).knobs;
+            if noted != before {
+                assert_ne!(noted.chunk, before.chunk, "{before:?} {noted:?}");
+                changed += 1;
+            }
+        }
+        changed
+    };
+    assert!(changed(tuner(NEVER_FULL, 64)) > 5);
+    assert_eq!(changed(tuner(NEVER_FULL, 64).without_notes()), 0, "nothing would find out what was wrong");
+    assert_eq!(changed(tuner(0, 64)), 0, "deployed");
+}
+
+#[test]
+fn what_was_decided_before_the_first_time_is_decided_anew_after_it() {
+    let (mut with, mut without) = (tuner(NEVER_FULL, 4096), tuner(NEVER_FULL, 0));
+    let calls = calls(200);
+    for call in &calls {
+        with.answer(&call.query());
+    }
+    let told = Call::draw(&mut Random::new(5));
+    for tuner in [&mut with, &mut without] {
+        tuner.learn(&told.query(), &Measured { knobs: told.query().own(), micros: 1.0 });
+    }
+    for call in &calls {
+        let [left, right] = [&mut with, &mut without].map(|tuner| said(&tuner.answer(&call.query())));
+        assert_eq!(left, right);
+    }
+}
+
 #[test]
 fn what_the_same_call_took_outweighs_what_is_believed_of_it_where_times_are_told() {
-    const NEVER_FULL: usize = 4096;
     let calls = calls(200);
     // How many calls, of whose knobs it was said that they take twice as long as NCCL's own, are NCCL's own from then on,
     // and how many there were.
     let given_up = |mut tuner: PolicyTuner| {
         let (mut own, mut slow) = (0, 0);
         for call in &calls {
+            begin_noted(&mut tuner);
             let query = call.query();
             let wanted = tuner.answer(&query).knobs;
             if wanted == query.own() {
@@ -128,7 +179,7 @@ fn what_the_same_call_took_outweighs_what_is_believed_of_it_where_times_are_told
             }
             slow += 1;
             own += i32::from(tuner.answer(&query).knobs == query.own());
-            tuner.begin();
+            begin_noted(&mut tuner);
             assert_eq!(tuner.answer(&query).knobs, wanted, "a new job knows nothing of it");
         }
         assert!(slow > 40, "{slow} of {}", calls.len());
