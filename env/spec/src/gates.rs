@@ -145,7 +145,9 @@ impl Gates {
                 available != catalogue(collective).and(self.overrides.mask(collective)),
             );
         let mut mask = Mask::ALL.only(Head::Path, Path::Nccl as usize).with_pairs(pairs);
-        if self.overrides.min_channels.is_some() || self.overrides.max_channels.is_some() {
+        let limited = self.overrides.min_channels.is_some() || self.overrides.max_channels.is_some();
+        let unchecked = self.overrides.gathers_broadcasts && collective == Collective::AllGather;
+        if limited || unchecked {
             mask = mask.only(Head::Channels, 0);
         }
         if self.overrides.threads.is_some() || self.overrides.ll128_threads.is_some() {
@@ -264,6 +266,21 @@ mod tests {
         let mut overrides = Overrides::default();
         variables.iter().for_each(|(name, value)| overrides.set(name, value).unwrap());
         Gates::new(&topology, deterministic, overrides)
+    }
+
+    #[test]
+    fn channels_of_what_may_be_grouped_broadcasts_stay_nccls() {
+        let mut gathering = Overrides { gathers_broadcasts: true, ..Overrides::default() };
+        let channels = |overrides: &Overrides, collective| {
+            let gates = Gates::new(&Topology::default(), false, overrides.clone());
+            gates.narrow(collective, &table()).mask.count(Head::Channels) as usize
+        };
+        assert_eq!(channels(&gathering, Collective::AllGather), 1);
+        for collective in Collective::TUNED.into_iter().filter(|c| *c != Collective::AllGather) {
+            assert_eq!(channels(&gathering, collective), Head::Channels.size());
+        }
+        gathering.gathers_broadcasts = false;
+        assert_eq!(channels(&gathering, Collective::AllGather), Head::Channels.size());
     }
 
     #[test]

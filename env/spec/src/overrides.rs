@@ -36,6 +36,10 @@ pub struct Overrides {
     pub pat: Option<bool>,
     /// `NCCL_NET_OVERHEAD`, nanoseconds.
     pub net_overhead_ns: Option<u32>,
+    /// Whether NCCL may make one kernel of a group of broadcasts with different roots ([`Overrides::GATHERING`]), as it does
+    /// from 2.29 on. It asks about it as about an allgather, and up to 2.30 takes as many channels as a tuner wants, whether
+    /// or not there are so many. By what a tuner is told the two are the same.
+    pub gathers_broadcasts: bool,
 }
 
 /// Which elements a list variable allows, as bits by id, per tuned collective.
@@ -87,6 +91,9 @@ impl Overrides {
         "NCCL_NET_OVERHEAD",
     ];
 
+    /// NCCL's switch for [`Overrides::gathers_broadcasts`]: 0 is off.
+    pub const GATHERING: &'static str = "NCCL_ALLGATHERV_ENABLE";
+
     /// Reads the variables through `get`, which answers as the environment would.
     pub fn read(get: impl Fn(&str) -> Option<String>) -> Result<Self, BadOverride> {
         let mut read = Overrides::default();
@@ -101,7 +108,7 @@ impl Overrides {
     /// Sets one variable from its text.
     pub fn set(&mut self, variable: &str, value: &str) -> Result<(), BadOverride> {
         let bad = |why: String| BadOverride { variable: variable.to_owned(), value: value.to_owned(), why };
-        let number = || value.trim().parse::<u32>().map_err(|_| bad("not a whole number".to_owned()));
+        let number = || number(value).ok_or_else(|| bad("not a whole number".to_owned()));
         // The stricter of two spellings of the same limit holds, as in NCCL.
         let stricter = |old: Option<u32>, new: u32, pick: fn(u32, u32) -> u32| {
             Some(old.map_or(new, |old| pick(old, new)))
@@ -145,6 +152,17 @@ impl Overrides {
                 allowed(&self.algorithms, p.algorithm.id()) && allowed(&self.protocols, p.protocol.id())
             })
             .fold(PairMask::NONE, PairMask::with)
+    }
+}
+
+/// A number as NCCL reads one: `0x` begins sixteens, `0` eights.
+pub fn number(text: &str) -> Option<u32> {
+    let text = text.trim();
+    let hex = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X"));
+    match (hex, text.strip_prefix('0')) {
+        (Some(digits), _) => u32::from_str_radix(digits, 16).ok().filter(|_| !digits.starts_with('+')),
+        (None, Some(digits)) if !digits.is_empty() => u32::from_str_radix(digits, 8).ok(),
+        _ => text.parse().ok(),
     }
 }
 
@@ -268,5 +286,22 @@ mod tests {
         assert!(message(overrides.set("NCCL_ALGO", "ring;tree")).contains("only the first entry"));
         assert!(message(overrides.set("NCCL_PROTO", "allredce:LL")).contains("did you mean \"allreduce\""));
         assert!(message(overrides.set("NCCL_NTHREADS", "many")).contains("not a whole number"));
+    }
+
+    #[test]
+    fn numbers_are_what_nccl_takes_them_for() {
+        for (text, read) in [
+            ("16", Some(16)),
+            (" 16 ", Some(16)),
+            ("0x10", Some(16)),
+            ("0X1f", Some(31)),
+            ("010", Some(8)),
+            ("0", Some(0)),
+        ] {
+            assert_eq!(number(text), read, "{text}");
+        }
+        for text in ["", "many", "0x", "0x+1", "08", "-1", "1.5", "4294967296"] {
+            assert_eq!(number(text), None, "{text}");
+        }
     }
 }

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use dynamiccl_policies::frozen::SHIPPED;
 use dynamiccl_spec::Overrides;
+use dynamiccl_spec::overrides::number;
 use dynamiccl_spec::words::{UnknownWord, look_up};
 
 /// The variables of our own, with what they say.
@@ -21,6 +22,9 @@ pub const MODE: &str = "DYNAMICCL_MODE";
 pub const DETERMINISTIC: &str = "DYNAMICCL_DETERMINISTIC";
 /// 0: what cannot be loaded is left out.
 pub const STRICT: &str = "DYNAMICCL_STRICT";
+
+/// NCCL's variables that limit channels.
+const LIMITS: [&str; 4] = ["NCCL_MIN_NCHANNELS", "NCCL_MAX_NCHANNELS", "NCCL_MIN_CTAS", "NCCL_MAX_CTAS"];
 
 /// The word by which [`POLICY`] asks for the walk over all knobs. For tests only.
 pub const WALK: &str = "walk";
@@ -83,6 +87,15 @@ pub struct Settings {
     pub fixed: Vec<String>,
 }
 
+/// A file that is not the one that the launcher meant.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{EXPECT}: the {what} of this rank is {found}, not {wanted:016x}")]
+pub struct Unexpected {
+    what: &'static str,
+    found: String,
+    wanted: u64,
+}
+
 /// A variable of ours with a value that means nothing.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SettingsError {
@@ -130,6 +143,26 @@ impl Settings {
             fixed,
         })
     }
+
+    /// Whether the policy is the one that the launcher meant, as far as it said.
+    pub fn expects_policy(&self, found: Option<u64>) -> Result<(), Unexpected> {
+        self.expects(0, "policy", found)
+    }
+
+    /// The same of the deployment file.
+    pub fn expects_context(&self, found: Option<u64>) -> Result<(), Unexpected> {
+        self.expects(1, "context", found)
+    }
+
+    fn expects(&self, at: usize, what: &'static str, found: Option<u64>) -> Result<(), Unexpected> {
+        match self.expect.get(at) {
+            Some(&wanted) if found != Some(wanted) => {
+                let found = found.map_or("none".to_owned(), |hash| format!("{hash:016x}"));
+                Err(Unexpected { what, found, wanted })
+            }
+            _ => Ok(()),
+        }
+    }
 }
 
 /// A variable. One that is no text means nothing, and that is said where it is used.
@@ -161,14 +194,19 @@ fn flag(
     }
 }
 
-/// What NCCL's own variables fix. One that NCCL cannot read either is left out: NCCL says so itself, and its
-/// table shows what came of it.
+/// What NCCL's own variables fix. One that we cannot read is left out, for NCCL's table shows what came of it; but of
+/// channels it says nothing, so that a limit that we cannot read is a limit still.
 fn fixed(get: &impl Fn(&str) -> Option<String>) -> (Overrides, Vec<String>) {
-    let (mut overrides, mut fixed) = (Overrides::default(), Vec::new());
+    let gathers_broadcasts = get(Overrides::GATHERING).is_none_or(|value| number(&value) != Some(0));
+    let (mut overrides, mut fixed) = (Overrides { gathers_broadcasts, ..Overrides::default() }, Vec::new());
     for variable in Overrides::VARIABLES {
         let Some(value) = get(variable) else { continue };
         fixed.push(match overrides.set(variable, &value) {
             Ok(()) => format!("{variable}={value}"),
+            Err(bad) if LIMITS.contains(&variable) => {
+                overrides.min_channels = overrides.min_channels.or(Some(1));
+                format!("{bad} (channels stay NCCL's)")
+            }
             Err(bad) => format!("{bad} (left out)"),
         });
     }
@@ -188,7 +226,23 @@ mod tests {
         let settings = read(&[(POLICY, "")]).unwrap();
         assert_eq!((settings.source, settings.mode), (Source::Shipped, Mode::Act));
         assert_eq!((settings.context, settings.deterministic, settings.expect), (None, false, vec![]));
-        assert_eq!((settings.overrides, settings.fixed), (Overrides::default(), vec![]));
+        let gathering = Overrides { gathers_broadcasts: true, ..Overrides::default() };
+        assert_eq!((settings.overrides, settings.fixed), (gathering, vec![]));
+    }
+
+    #[test]
+    fn broadcasts_may_be_gathered_unless_nccl_is_told_not_to() {
+        let gathers = |value| read(&[(Overrides::GATHERING, value)]).unwrap().overrides.gathers_broadcasts;
+        assert_eq!(["", "1", "no", "0x0", " 0"].map(gathers), [true, true, true, false, false]);
+    }
+
+    #[test]
+    fn a_limit_of_channels_that_cannot_be_read_is_a_limit_still() {
+        let limited = |value| read(&[("NCCL_MAX_NCHANNELS", value)]).unwrap();
+        assert_eq!(limited("0x10").overrides.max_channels, Some(16));
+        let unread = limited("few");
+        assert_eq!(unread.overrides.min_channels, Some(1));
+        assert!(unread.fixed[0].ends_with("(channels stay NCCL's)"), "{:?}", unread.fixed);
     }
 
     #[test]

@@ -11,7 +11,7 @@ use dynamiccl_live::measure::Meter;
 use dynamiccl_live::message::{Opening, Surroundings};
 use dynamiccl_live::session;
 use dynamiccl_live::sheet::Conditions;
-use dynamiccl_spec::GBps;
+use dynamiccl_spec::{GBps, Overrides};
 
 use super::missing;
 use super::post::Post;
@@ -129,8 +129,11 @@ fn recipe(args: &JobArgs, post: &Post, gpus: u32, plugin: &str, wish: &Wish) -> 
     ];
     variables.extend(wish.variables.iter().cloned());
     variables.extend(wish.threads.map(|threads| ("NCCL_NTHREADS".to_owned(), threads.to_string())));
-    if std::env::var_os("NCCL_DEBUG").is_none() {
-        variables.push(("NCCL_DEBUG".to_owned(), "WARN".to_owned()));
+    // As a job sets it that wants channels of allgathers tuned; ranks never group broadcasts.
+    for (name, value) in [("NCCL_DEBUG", "WARN"), (Overrides::GATHERING, "0")] {
+        if std::env::var_os(name).is_none() {
+            variables.push((name.to_owned(), value.to_owned()));
+        }
     }
     variables.extend(args.env.iter().cloned());
     Ok(Recipe {

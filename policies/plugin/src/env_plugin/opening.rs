@@ -1,7 +1,7 @@
 //! What a launch was given, from our variables and the deployment file. A variable wins over the file.
 
 use crate::deployment::{Deployment, DeploymentError, Launch};
-use crate::settings::{CONTEXT, Mode, Settings, SettingsError};
+use crate::settings::{CONTEXT, Mode, Settings, SettingsError, Unexpected};
 
 /// Threads of a block.
 pub const NTHREADS: &str = "DYNAMICCL_NTHREADS";
@@ -17,6 +17,9 @@ pub enum LaunchError {
     /// No deployment.
     #[error("{CONTEXT}: {0}")]
     Context(#[from] DeploymentError),
+    /// Another file than the launcher meant.
+    #[error("{0}")]
+    Unexpected(#[from] Unexpected),
     /// A number that NCCL would not take.
     #[error("{NTHREADS} or {BUFFSIZE}: {0}")]
     Numbers(String),
@@ -38,8 +41,9 @@ impl Handed {
         if settings.mode != Mode::Act {
             return Ok(Handed::default());
         }
-        let deployment = settings.context.as_deref().map(Deployment::open).transpose()?;
-        let file = deployment.map(|deployment| deployment.launch().clone()).unwrap_or_default();
+        let deployment = settings.context.as_deref().map(Deployment::open).transpose()?.unwrap_or_default();
+        settings.expects_context(deployment.hash())?;
+        let file = deployment.launch().clone();
         let get =
             |variable: &str| get(variable).map(|value| value.trim().to_owned()).filter(|v| !v.is_empty());
         let number = |text: String| {
@@ -58,6 +62,7 @@ impl Handed {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::settings::EXPECT;
 
     fn read(set: &[(&str, &str)]) -> Result<Handed, String> {
         let get = |name: &str| set.iter().find(|(known, _)| *known == name).map(|(_, v)| (*v).to_owned());
@@ -92,6 +97,21 @@ mod tests {
             let said = read(&[(CONTEXT, path)]).unwrap_err();
             assert!(said.starts_with("DYNAMICCL_CONTEXT: ") && said.contains(message), "{said}");
         }
+        std::fs::remove_file(&file).unwrap();
+    }
+
+    #[test]
+    fn a_file_that_the_launcher_did_not_mean_is_refused() {
+        let file = std::env::temp_dir().join(format!("dynamiccl-expected-{}.toml", std::process::id()));
+        std::fs::write(&file, "[launch]\nthreads = 128\n").unwrap();
+        let hash = Deployment::open(&file).unwrap().hash().unwrap();
+        let expecting = |hash: u64| {
+            let expected = format!("0000000000000000,{hash:016x}");
+            read(&[(CONTEXT, file.to_str().unwrap()), (EXPECT, &expected)])
+        };
+        assert_eq!(expecting(hash), Ok(Handed { threads: Some(128), buffer: None }));
+        let said = expecting(hash ^ 1).unwrap_err();
+        assert!(said.starts_with("DYNAMICCL_EXPECT: the context of this rank is "), "{said}");
         std::fs::remove_file(&file).unwrap();
     }
 

@@ -1,15 +1,17 @@
 //! The users' names of communicators, kept once each until the last of them ends, so that a record can carry
 //! a number for one.
 
-use std::sync::Mutex;
+use std::sync::{Mutex, MutexGuard};
 
 /// Most different names; those beyond share the last.
 const NAMES_MAX: usize = 1024;
+/// How often a lock is tried: who has it looks a name up, which takes less than a microsecond.
+const TRIES: usize = 10_000;
 const OTHER: &str = "other";
 const UNKNOWN: &str = "unknown";
 
 /// A table of names, which begins with that of communicators without one. A lock that a fork has left closed is
-/// not waited for.
+/// not waited for long.
 pub struct Labels(Mutex<Vec<String>>);
 
 impl Labels {
@@ -20,7 +22,7 @@ impl Labels {
 
     /// The position of a name.
     pub fn intern(&self, name: &str) -> u16 {
-        let Ok(mut names) = self.0.try_lock() else { return 0 };
+        let Some(mut names) = self.lock() else { return 0 };
         if names.is_empty() {
             names.push(UNKNOWN.to_owned());
         }
@@ -37,21 +39,42 @@ impl Labels {
 
     /// Frees all names: nothing of ours may stay when the library goes.
     pub fn clear(&self) {
-        if let Ok(mut names) = self.0.try_lock() {
+        if let Some(mut names) = self.lock() {
             *names = Vec::new();
         }
     }
 
     /// The name at a position.
     pub fn name(&self, at: u16) -> String {
-        let known = self.0.try_lock().ok().and_then(|names| names.get(usize::from(at)).cloned());
+        let known = self.lock().and_then(|names| names.get(usize::from(at)).cloned());
         known.unwrap_or_else(|| UNKNOWN.to_owned())
+    }
+
+    fn lock(&self) -> Option<MutexGuard<'_, Vec<String>>> {
+        let free = |_| self.0.try_lock().map_err(|_| std::thread::yield_now()).ok();
+        (0..TRIES).find_map(free)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn who_meets_another_at_the_lock_gets_a_name_all_the_same() {
+        let (labels, busy) = (Labels::new(), std::sync::atomic::AtomicBool::new(true));
+        let tp = labels.intern("tp");
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while busy.load(std::sync::atomic::Ordering::Relaxed) {
+                    labels.name(tp);
+                }
+            });
+            let names = (0..500).map(|k| labels.intern(if k % 2 == 0 { "dp" } else { "pp" }));
+            assert!(names.into_iter().all(|at| at != 0));
+            busy.store(false, std::sync::atomic::Ordering::Relaxed);
+        });
+    }
 
     #[test]
     fn names_are_kept_once_and_are_bounded() {

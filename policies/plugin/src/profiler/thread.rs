@@ -67,8 +67,17 @@ impl Thread {
         let task = Box::new(Task { body: Box::new(body), is_pinned: pinned, is_done: done });
         let with = Box::into_raw(task);
         let mut id = 0;
-        // SAFETY: `begin` takes what it is given here, once, unless there is no thread.
-        let error = unsafe { pthread_create(&raw mut id, std::ptr::null(), begin, with.cast()) };
+        // A thread begins with the signals of the one that makes it, so that none may be let in before it exists.
+        let (mut all, mut before) = (Signals([0; 16]), Signals([0; 16]));
+        // SAFETY: the calls take a `sigset_t`, of which these are two in size and alignment; `begin` takes what it is given
+        // here, once, unless there is no thread.
+        let error = unsafe {
+            sigfillset(&raw mut all);
+            pthread_sigmask(SIG_SETMASK, &raw const all, &raw mut before);
+            let error = pthread_create(&raw mut id, std::ptr::null(), begin, with.cast());
+            pthread_sigmask(SIG_SETMASK, &raw const before, std::ptr::null_mut());
+            error
+        };
         if error != 0 {
             // SAFETY: nobody else has it.
             drop(unsafe { Box::from_raw(with) });
@@ -103,13 +112,8 @@ extern "C" fn begin(with: *mut c_void) -> *mut c_void {
     let Task { body, is_pinned, is_done } = *unsafe { Box::from_raw(with.cast::<Task>()) };
     PIN.with(|_| ());
     is_pinned.store(true, Ordering::Release);
-    let mut all = Signals([0; 16]);
-    // SAFETY: the calls take a `sigset_t`, of which this is one in size and alignment, and a short C string.
-    unsafe {
-        sigfillset(&raw mut all);
-        pthread_sigmask(SIG_SETMASK, &raw const all, std::ptr::null_mut());
-        pthread_setname_np(pthread_self(), NAME);
-    }
+    // SAFETY: it takes a short C string.
+    unsafe { pthread_setname_np(pthread_self(), NAME) };
     body();
     is_done.store(true, Ordering::Release);
     std::ptr::null_mut()

@@ -8,7 +8,7 @@ use super::decider::Decider;
 use crate::deployment::{Deployment, DeploymentError};
 use crate::logger::Logger;
 use crate::policy::{self, PolicyError};
-use crate::settings::{CONTEXT, EXPECT, Mode, Settings, SettingsError, Source, strict};
+use crate::settings::{CONTEXT, Mode, Settings, SettingsError, Source, Unexpected, strict};
 
 /// The first version of the interface that asks for chunk sizes.
 pub(super) const CHUNKS_SINCE: u32 = 6;
@@ -44,15 +44,8 @@ pub enum OpeningError {
     #[error("{CONTEXT}: {0}")]
     Context(#[from] DeploymentError),
     /// Other files than the launcher meant.
-    #[error("{EXPECT}: the {what} of this rank is {found}, not {wanted:016x}")]
-    Unexpected {
-        /// Which file.
-        what: &'static str,
-        /// Its hash.
-        found: String,
-        /// What it should be.
-        wanted: u64,
-    },
+    #[error("{0}")]
+    Unexpected(#[from] Unexpected),
 }
 
 /// How a communicator begins.
@@ -97,8 +90,8 @@ impl Opening {
         }
         let policy = policy::load(&settings.source)?;
         let deployment = settings.context.as_deref().map(Deployment::open).transpose()?.unwrap_or_default();
-        let read = [("policy", policy.as_ref().map(|policy| policy.hash())), ("context", deployment.hash())];
-        expect(&settings.expect, read)?;
+        settings.expects_policy(policy.as_ref().map(|policy| policy.hash()))?;
+        settings.expects_context(deployment.hash())?;
         let name = match (&policy, &settings.source) {
             (Some(policy), Source::Shipped) => format!("shipped {:016x}", policy.hash()),
             (Some(policy), _) => format!("{} {:016x}", policy.name(), policy.hash()),
@@ -141,15 +134,4 @@ impl Opening {
         let version = env!("CARGO_PKG_VERSION");
         format!("{version}, tuner v{interface}, {ranks} ranks on {nodes} nodes{domains}{id}")
     }
-}
-
-/// Whether what was read is what the launcher meant, as far as it said.
-fn expect(wanted: &[u64], read: [(&'static str, Option<u64>); 2]) -> Result<(), OpeningError> {
-    for (&wanted, (what, found)) in wanted.iter().zip(read) {
-        if found != Some(wanted) {
-            let found = found.map_or("none".to_owned(), |hash| format!("{hash:016x}"));
-            return Err(OpeningError::Unexpected { what, found, wanted });
-        }
-    }
-    Ok(())
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use dynamiccl_spec::Overrides;
+use dynamiccl_spec::overrides::number;
 use dynamiccl_spec::words::nearest;
 
 use super::facts::{Finding, Level};
@@ -87,9 +88,19 @@ impl Variables {
                 Err(bad) => Finding::new(Level::Warning, format!("{bad}; NCCL will say what it makes of it")),
             });
         }
+        findings.extend(self.gathering());
         findings.extend(self.profiler());
         findings.extend(self.launch());
         findings
+    }
+
+    fn gathering(&self) -> Option<Finding> {
+        let is_off = self.get(Overrides::GATHERING).is_some_and(|value| number(value) == Some(0));
+        let text = format!(
+            "{} is not 0: channels of allgathers stay NCCL's own; 0 on all ranks lets them be tuned",
+            Overrides::GATHERING
+        );
+        (self.get(PLUGINS[0]).is_some() && !is_off).then(|| Finding::new(Level::Note, text))
     }
 
     fn profiler(&self) -> Option<Finding> {
@@ -168,6 +179,13 @@ mod tests {
         assert!(said[0].starts_with("Note NCCL_ALGO=Ring stands"), "{said:?}");
         assert!(said[1].starts_with("Warning NCCL_NTHREADS=many: not a whole number"), "{said:?}");
         assert_eq!(variables(&set).fixed(), ["NCCL_ALGO=Ring", "NCCL_NTHREADS=many"]);
+    }
+
+    #[test]
+    fn what_keeps_channels_of_allgathers_is_said() {
+        let plugin = ("NCCL_TUNER_PLUGIN", "x.so");
+        assert!(said(&[plugin])[0].starts_with("Note NCCL_ALLGATHERV_ENABLE is not 0"));
+        assert!(said(&[plugin, (Overrides::GATHERING, "0")]).is_empty());
     }
 
     #[test]
