@@ -205,6 +205,40 @@ fn jobs_are_judged_too() {
     }
 }
 
+/// A recording of one communicator: calls of these collectives, one after the other.
+fn calls(collectives: &[&str]) -> String {
+    let header = "{\"schema\":\"dynamiccl-trace-1\",\"cluster\":\"dgx_a100\",\"nodes\":2,\
+                  \"communicators\":[{\"id\":\"dp\",\"ranks\":16,\"nodes\":2}]}";
+    let line = |(at, coll): (usize, &&str)| {
+        let bytes = if *coll == "sendrecv" { 1024 } else { 16_384_u64 << (2 * (at / 2 % 5)) };
+        format!("{{\"comm\":\"dp\",\"coll\":\"{coll}\",\"bytes\":{bytes}}}\n")
+    };
+    format!("{header}\n{}", collectives.iter().enumerate().map(line).collect::<String>())
+}
+
+#[test]
+fn a_recorded_job_is_judged_to_its_end() {
+    let dir = Dir::new();
+    dir.write("job.jsonl", &calls(&[["allreduce"; 300], ["allgather"; 300]].concat()));
+    let words = "eval --policy none --against nccl --workload job.jsonl --worlds 1 --seeds 1 --csv cells.csv";
+    assert_eq!(dir.run(words).code, 0);
+    let cells = std::fs::read_to_string(dir.path("cells.csv")).unwrap();
+    assert!(cells.contains("allreduce") && cells.contains("allgather"), "{cells}");
+}
+
+/// What became of a call is heard of though a send came after it.
+#[test]
+fn sends_between_calls_lose_no_feedback() {
+    let dir = Dir::new();
+    dir.write("job.jsonl", &calls(&["allreduce", "sendrecv"].repeat(400)));
+    let words = "eval --against nccl --without-notes --workload job.jsonl --worlds 4 --seeds 1 --json";
+    let document = dir.run(words).json();
+    let overall = &tuner(&document, "nccl")["overall"];
+    assert!(number(&overall["regret"]) > 0.0, "there is something to learn");
+    let policy = &document["tuners"][0]["overall"];
+    assert_ne!(policy["regret"], policy["regret_hold"], "{policy}");
+}
+
 #[test]
 fn what_the_plugin_recorded_is_judged_from_its_folder() {
     let dir = Dir::new();

@@ -25,6 +25,11 @@ pub struct Question {
 }
 
 impl Question {
+    /// Whether NCCL tunes the call.
+    pub fn is_tuned(&self) -> bool {
+        self.gated.own.is_some()
+    }
+
     /// The same in a tuner's words.
     pub fn query(&self) -> Query<'_> {
         let Question { communicator, ranks, nodes, ref encoder, ref call, ref gated, ref past } = *self;

@@ -72,6 +72,9 @@ pub trait Calls {
 
     /// Runs the call.
     fn run(&mut self, choice: usize) -> Outcome;
+
+    /// Runs a call that NCCL does not tune.
+    fn pass(&mut self) {}
 }
 
 /// Lets a tuner go through all calls. `held` is a tuner that is told nothing of them: whatever it measures
@@ -80,6 +83,12 @@ pub fn play(calls: &mut impl Calls, tuner: &mut dyn Tuner, held: bool, judge: &m
     tuner.begin();
     while let Some(question) = calls.next() {
         let query = question.query();
+        if !question.is_tuned() {
+            // Nothing is to be decided, but a tuner that remembers hears of it, and of what came of the call before.
+            tuner.decide(&query, &mut |_| None);
+            calls.pass();
+            continue;
+        }
         let mut tried = 0.0;
         let decision = tuner.decide(&query, &mut |knobs| {
             let trial = calls.attempt(knobs)?;
@@ -101,7 +110,11 @@ pub fn play(calls: &mut impl Calls, tuner: &mut dyn Tuner, held: bool, judge: &m
 
 /// Lets whoever knows every true time go through all calls.
 pub fn play_fastest(calls: &mut impl Calls, judge: &mut Judge<'_>) {
-    while calls.next().is_some() {
+    while let Some(question) = calls.next() {
+        if !question.is_tuned() {
+            calls.pass();
+            continue;
+        }
         let choice = calls.fastest();
         judge.call(&calls.run(choice), 0.0, false, None);
     }

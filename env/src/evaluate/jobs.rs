@@ -180,15 +180,18 @@ fn rounded(bytes: u64) -> u64 {
 
 impl Calls for Running<'_> {
     fn next(&mut self) -> Option<Question> {
-        while !self.over && self.failed.is_none() && self.calls < CALLS {
-            if let Some(question) = self.env.question() {
-                self.truths = self.env.truths();
-                return Some(question);
-            }
-            // What NCCL does not tune runs by itself.
-            self.step(Choice::default());
+        if self.over || self.failed.is_some() || self.calls == CALLS {
+            return None;
         }
-        None
+        let question = self.env.question()?;
+        if question.is_tuned() {
+            self.truths = self.env.truths();
+        }
+        Some(question)
+    }
+
+    fn pass(&mut self) {
+        self.step(Choice::default());
     }
 
     fn choose(&mut self, knobs: &Knobs) -> Pick {

@@ -187,8 +187,8 @@ impl SimEnv {
         matches!(self.jobs, Jobs::Swept(..) | Jobs::Live(..))
     }
 
-    /// The call that is observed now, as a tuner is asked about it; none where NCCL tunes nothing or the job
-    /// is done.
+    /// The call that is observed now, as a tuner is asked about it; none where the job is done. What NCCL does not tune
+    /// has no knobs of its own.
     pub fn question(&self) -> Option<Question> {
         self.episode.as_ref().and_then(Episode::question)
     }

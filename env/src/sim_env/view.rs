@@ -33,9 +33,11 @@ impl Episode {
         (into.mask, into.decides) = (pending.mask.all_bits(), pending.mask.decides());
     }
 
-    /// The next call as a tuner is asked about it; none where the job is done or NCCL tunes nothing.
+    /// The next call as a tuner is asked about it; none where the job is done. What NCCL does not tune has no knobs of its
+    /// own.
     pub fn question(&self) -> Option<Question> {
-        let pending = self.pending.as_ref().filter(|pending| pending.own.is_some())?;
+        let pending = self.pending.as_ref()?;
+        let own = pending.question.gated.own.filter(|_| pending.own.is_some());
         let at = &self.lines.all[pending.line];
         let (nodes, ranks) = at.size();
         Some(Question {
@@ -44,7 +46,7 @@ impl Episode {
             nodes,
             encoder: Arc::clone(at.encoder()),
             call: pending.question.call(),
-            gated: Gated { mask: pending.mask, ..pending.question.gated },
+            gated: Gated { mask: pending.mask, own, ..pending.question.gated },
             past: self.memory.past,
         })
     }

@@ -118,8 +118,10 @@ fn drawn(args: &EvalArgs) -> Result<Workload> {
 fn replayed(args: &EvalArgs) -> Result<Workload> {
     let cluster = one_cluster(args)?;
     let trace = Trace::read(Path::new(&args.workload))?;
-    let stage = Arc::clone(&Curriculum::load(AROUND_TRACES)?.stages[0]);
+    let mut stage = Stage::clone(&Curriculum::load(AROUND_TRACES)?.stages[0]);
+    // A recording ends by itself.
+    stage.file.workload.calls = u32::MAX;
     let job = Box::new(Job::replay(&trace, cluster)?);
     let warnings = trace.warnings.iter().map(ToString::to_string).collect();
-    Ok(Workload::Recorded(job, stage, warnings))
+    Ok(Workload::Recorded(job, Arc::new(stage), warnings))
 }
