@@ -185,6 +185,37 @@ fn number_of(value: &Value) -> f64 {
     number(if value.is_object() { &value["mean_ms"] } else { value })
 }
 
+/// A row of stages that are over in a few updates.
+const ROW: &str = "schema = 1\ndescription = \"a row\"\nstages = [\"stage1\", \"stage2\"]\nsteps = 0.0005\n";
+
+/// From one stage to the next, and stopped on either side of it: the same bits.
+#[test]
+fn stages_follow_each_other_and_a_run_goes_on_in_any_of_them() {
+    let words = TINY.replacen("--curriculum smoke", "--curriculum row.toml", 1);
+    let words = words.replacen("evaluation.every=512", "evaluation.every=256", 1);
+    let [whole, parts] = [Dir::new(), Dir::new()];
+    for dir in [&whole, &parts] {
+        fs::write(dir.path("row.toml"), ROW).unwrap();
+    }
+    let said = whole.run_with(&format!("{words} --threads 2 --json"), &[MOMENT]);
+    assert_eq!(said.code, 0, "{}", said.stderr);
+    let lines: Vec<Value> = said.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let promoted: Vec<&Value> = lines.iter().filter(|line| line["kind"] == "promotion").collect();
+    assert_eq!(promoted.len(), 1, "one stage follows one");
+    let last = number(&lines[lines.len() - 1]["steps"]) as u64;
+    let step = number(&promoted[0]["step"]) as u64;
+    assert!(0 < step && step < last, "{step} {last}");
+    let run = "checkpoints/row__s1__20261115T103310Z";
+    assert_eq!(parts.run_with(&format!("{words} --steps {}", step - 128), &[MOMENT]).code, 0);
+    for steps in [step + 128, last] {
+        let again = format!("train --resume latest --steps {steps} --override --threads 1 {BRIEF}");
+        let said = parts.run_with(&again, &[MOMENT]);
+        assert_eq!(said.code, 0, "{}", said.stderr);
+    }
+    let [whole, parts] = [whole, parts].map(|dir| results(&dir.path(run)).1);
+    assert_eq!(whole, parts);
+}
+
 #[test]
 fn threads_change_nothing() {
     let [one, two] = [1, 2].map(|threads| undisturbed(&format!("{TINY} --steps 768 --threads {threads}")));

@@ -226,6 +226,19 @@ impl<S: Subject> Training<S> {
         self.best.as_ref()
     }
 
+    /// The policy to leave behind, and its step: the best of this stage, or the present one where that was never judged or,
+    /// judged now, does better. Whoever goes on training finds everything as it was.
+    pub fn outcome(&self) -> Result<(Weights, u64), TrainError> {
+        let now = (self.weights(), self.steps());
+        let Some(best) = &self.best else { return Ok(now) };
+        let kept = (best.weights.clone(), best.step);
+        if self.judged_at == self.stage_step {
+            return Ok(kept);
+        }
+        let verdict = self.look(&now.0, VALIDATION, self.setup.config.evaluation.worlds)?;
+        Ok(if verdict.score() < best.score { now } else { kept })
+    }
+
     /// Does the next unit of work.
     pub fn step(&mut self) -> Result<Event<S::Verdict>, TrainError> {
         let stage = &self.stages[self.stage];

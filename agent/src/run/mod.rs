@@ -196,7 +196,11 @@ fn make_folder(out: &Path, name: &str) -> Result<PathBuf, RunError> {
         let folder = out.join(name);
         match fs::create_dir(&folder) {
             Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
-            made => return made.map(|()| folder.clone()).map_err(RunError::write(&folder)),
+            // Its name is on the disk before anything in it is.
+            made => {
+                let made = made.and_then(|()| fs::File::open(out)?.sync_all());
+                return made.map(|()| folder.clone()).map_err(RunError::write(&folder));
+            }
         }
     }
     unreachable!("there is always another number")

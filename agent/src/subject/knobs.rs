@@ -94,10 +94,13 @@ impl Subject for Knobs {
             // Bars are NCCL's: a schedule would move them.
             schedules: None,
         };
-        let policy = Arc::new(Policy::new("policy", weights, Guard::Off, 0));
+        // As it will be deployed; but notes would find good knobs for a network that has learned nothing.
+        let guard = Guard::Spreads(look.config.evaluation.margin);
+        let policy = Arc::new(Policy::new("policy", weights, guard, 0));
         let refresh = (!look.config.without.lstm).then_some(PolicyTuner::REFRESH);
-        let entrant =
-            Entrant::tuner("policy", move |_| Box::new(PolicyTuner::new(Arc::clone(&policy), refresh)));
+        let entrant = Entrant::tuner("policy", move |_| {
+            Box::new(PolicyTuner::new(Arc::clone(&policy), refresh).without_notes())
+        });
         evaluation.cells(&machines, &headroom::sizes(), &[entrant], || Ok(()))
     }
 

@@ -6,7 +6,7 @@ use dynamiccl_agent::Config;
 use dynamiccl_agent::config::RolloutConfig;
 use dynamiccl_agent::learn::Device;
 use dynamiccl_agent::subject::Knobs;
-use dynamiccl_agent::trainer::Trainer;
+use dynamiccl_agent::trainer::{At, Trainer};
 use dynamiccl_agent::training::{Setup, Training};
 use dynamiccl_env::curriculum::Curriculum;
 use dynamiccl_env::model::ConstantsFile;
@@ -79,4 +79,28 @@ fn simulated(threads: usize) -> String {
 fn the_simulator_is_no_exception() {
     let one = simulated(1);
     assert!(one == simulated(2), "two threads");
+}
+
+/// What a policy has become is too far from what has acted: the rest of the epochs is left out, and the minibatch that
+/// showed it moves nothing.
+#[test]
+fn an_update_that_has_gone_far_enough_stops() {
+    let rules = Recall::new(Cue::Context, 1);
+    let parameters = |divergence: f32| {
+        let mut config = config();
+        (config.optimiser.divergence, config.optimiser.minibatches) = (divergence, 1);
+        let mut trainer = beginner(&rules, &config, 1);
+        let update =
+            trainer.update(At { stage: 0, step: 0, share: 0.0 }).expect("a task that can be learned");
+        (update.epochs, bits(&trainer))
+    };
+    let (all, everything) = parameters(0.0);
+    let (stopped, once) = parameters(1e-9);
+    assert_eq!((all, stopped), (4, 1));
+    let mut short = config();
+    (short.optimiser.epochs, short.optimiser.minibatches) = (1, 1);
+    let mut trainer = beginner(&rules, &short, 1);
+    train(&mut trainer, 0..1, UPDATES);
+    assert!(once == bits(&trainer), "as after one epoch");
+    assert!(once != everything);
 }

@@ -13,9 +13,7 @@ use crate::session::{Session, USUAL_SEED};
 pub fn finish<L: Lesson>(job: &mut Job<L>, args: &TrainArgs, session: &Session) -> Result<()> {
     let steps = job.training.steps();
     let sps = job.recorder.rate(steps);
-    let best = job.training.best();
-    let weights = best.map_or_else(|| job.training.weights(), |best| best.weights.clone());
-    let steps_of_best = best.map_or(steps, |best| best.step);
+    let (weights, steps_of_best) = job.training.outcome()?;
     let path = job.run.path(POLICY);
     let about = |results| policy::about(job.run.settings(), job.training.subject(), steps_of_best, results);
     policy::write(&path, weights.clone(), about(Vec::new()))?;
