@@ -17,6 +17,9 @@ const ERROR: u8 = 2;
 /// Ctrl-C, after saving what could be saved; the number that shells give a SIGINT.
 pub const INTERRUPTED: u8 = 130;
 
+/// Characters of one cause that are shown.
+const LONGEST: usize = 1000;
+
 /// How a command ended that met no error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ending {
@@ -55,7 +58,7 @@ fn code(result: &anyhow::Result<Ending>) -> u8 {
 fn line(error: &anyhow::Error) -> String {
     let mut line = String::new();
     for cause in error.chain() {
-        let cause = cause.to_string().split_whitespace().collect::<Vec<_>>().join(" ");
+        let cause = short(&cause.to_string());
         // Some libraries repeat their cause in their own text.
         if line.is_empty() {
             line = cause;
@@ -64,6 +67,15 @@ fn line(error: &anyhow::Error) -> String {
         }
     }
     if error.is::<Interrupted>() { line } else { format!("error: {line}") }
+}
+
+/// A text in one line that a terminal can show, cut where it is a file's rather than ours.
+fn short(text: &str) -> String {
+    let shown: String =
+        text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(LONGEST + 1).collect();
+    let cut = if shown.chars().count() > LONGEST { " ..." } else { "" };
+    let kept: String = shown.chars().take(LONGEST).collect();
+    kept.split_whitespace().collect::<Vec<_>>().join(" ") + cut
 }
 
 #[cfg(test)]
@@ -97,6 +109,16 @@ mod tests {
     fn the_error_line_is_one_line() {
         let error = anyhow!("TOML parse error at line 2\n  |\n2 | nodes = x\n").context("a.toml");
         assert_eq!(line(&error), "error: a.toml: TOML parse error at line 2 | 2 | nodes = x");
+    }
+
+    #[test]
+    fn what_a_file_says_neither_floods_a_terminal_nor_speaks_to_it() {
+        let said = line(&anyhow!("\u{1b}[2J{}", "x".repeat(1 << 20)));
+        assert!(
+            said.len() < 1100 && said.starts_with("error: [2Jx") && said.ends_with("x ..."),
+            "{}",
+            said.len()
+        );
     }
 
     #[test]

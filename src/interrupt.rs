@@ -1,5 +1,6 @@
 //! Ctrl-C, made safe: the first one asks the work to stop, the second one quits at once. SIGTERM, which is
-//! what schedulers send, counts as one.
+//! what schedulers send, counts as one; some send it to a process and to its group, so that what follows at once counts
+//! as the same.
 //!
 //! The flag is looked at wherever work reports progress (see [`crate::progress`]), so a command that
 //! shows a bar can be interrupted and cleans up after itself. A command that never starts one is over
@@ -8,11 +9,17 @@
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use signal_hook::consts::{SIGINT, SIGTERM};
-use signal_hook::flag;
+use signal_hook::iterator::Signals;
+use signal_hook::low_level;
 
 use crate::exit;
+
+/// Signals that come within this time of the first are the same one.
+const AT_ONCE: Duration = Duration::from_millis(300);
 
 /// The work was asked to stop and did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,12 +43,9 @@ impl Interrupt {
     /// Where the system refuses, its own Ctrl-C stays in force, which ends the process as well.
     pub fn catch() -> Self {
         let interrupt = Interrupt::default();
-        for signal in [SIGINT, SIGTERM] {
-            // In this order: the shutdown looks at the flag before the same signal sets it.
-            let code = exit::INTERRUPTED.into();
-            if flag::register_conditional_shutdown(signal, code, interrupt.0.clone()).is_ok() {
-                let _ = flag::register(signal, interrupt.0.clone());
-            }
+        if let Ok(signals) = Signals::new([SIGINT, SIGTERM]) {
+            let asked = Arc::clone(&interrupt.0);
+            thread::spawn(move || heed(signals, &asked));
         }
         interrupt
     }
@@ -52,15 +56,32 @@ impl Interrupt {
     }
 }
 
+/// Waits for signals: the first asks, a later one quits.
+fn heed(mut signals: Signals, asked: &AtomicBool) {
+    let mut first: Option<Instant> = None;
+    for _ in signals.forever() {
+        asked.store(true, Ordering::Relaxed);
+        if first.get_or_insert_with(Instant::now).elapsed() > AT_ONCE {
+            low_level::exit(exit::INTERRUPTED.into());
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn the_first_signal_is_a_request() {
+    fn the_first_signal_is_a_request_and_so_is_what_follows_at_once() {
         let interrupt = Interrupt::catch();
         assert_eq!(interrupt.check(), Ok(()));
-        signal_hook::low_level::raise(SIGINT).unwrap();
+        for signal in [SIGTERM, SIGTERM, SIGINT] {
+            low_level::raise(signal).unwrap();
+        }
+        let began = Instant::now();
+        while interrupt.check().is_ok() && began.elapsed() < Duration::from_secs(10) {
+            thread::yield_now();
+        }
         assert_eq!(interrupt.check(), Err(Interrupted));
     }
 }

@@ -46,7 +46,10 @@ impl Session {
             (false, _) => Verbosity::Verbose,
         };
         let output = Output { json: args.json, verbosity };
-        let style = Style::resolve(args.progress, args.quiet || args.json, io::stderr().is_terminal());
+        // A terminal that cannot go back in its line gets plain lines.
+        let moves = std::env::var_os("TERM").is_none_or(|term| term != "dumb");
+        let terminal = io::stderr().is_terminal() && moves;
+        let style = Style::resolve(args.progress, args.quiet || args.json, terminal);
         let seed_given = args.seed.is_some();
         let seed = seed(args.seed.unwrap_or(SeedArg::Fixed(USUAL_SEED)));
         let session = Session { seed, seed_given, output, style, interrupt: OnceCell::new() };

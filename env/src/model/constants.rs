@@ -528,6 +528,10 @@ pub enum ConstantsError {
     },
 }
 
+/// Constants that times are divided by.
+const DIVISORS: [&str; 8] =
+    ["rate", "bandwidth", "ll_between", "ceiling", "half_threads", "data_scale", "share", "channel_share"];
+
 const FULL: &str = include_str!("constants.toml");
 const BLIND: &str = include_str!("constants-blind.toml");
 
@@ -562,9 +566,19 @@ impl ConstantsFile {
             toml::from_str(text).map_err(|error| malformed(error.to_string().trim().replace('\n', " ")))?;
         let mut wrong = None;
         file.visit(&mut |name, value| {
-            if !(value.is_finite() && *value >= 0.0) {
-                wrong = Some(format!("{name} is {value}; it must be a number of at least 0"));
+            let divides = DIVISORS.iter().any(|divisor| name.split('.').any(|part| part == *divisor));
+            let least = if divides { "above" } else { "of at least" };
+            if !value.is_finite() || *value < 0.0 || (divides && *value == 0.0) {
+                wrong = Some(format!("{name} is {value}; it must be a number {least} 0"));
             }
+        });
+        file.draw(|[low, high]| {
+            if !(low > 0.0 && low <= high && high.is_finite()) {
+                wrong = Some(format!(
+                    "a range is [{low}, {high}]; it must be two numbers above 0, the smaller first"
+                ));
+            }
+            1.0
         });
         wrong.map_or(Ok(file), |message| Err(malformed(message)))
     }
