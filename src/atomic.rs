@@ -27,15 +27,24 @@ impl OutFile {
         if target.file_name().is_none() {
             bail!("cannot write \"{}\": it names no file", target.display());
         }
-        let temp = whole::under_way(target).with_context(|| format!("cannot write {}", target.display()))?;
+        let temp = whole::under_way(target).with_context(|| cannot_write(target))?;
         Ok(OutFile { temp, target: target.to_owned() })
+    }
+
+    /// Writes all that the file is to hold, and gives it its name.
+    pub fn finish(mut self, bytes: &[u8]) -> Result<()> {
+        self.temp.write_all(bytes).with_context(|| cannot_write(&self.target))?;
+        self.commit()
     }
 
     /// Gives the file its name. Without this call, nothing of it remains.
     pub fn commit(self) -> Result<()> {
-        whole::place(self.temp, &self.target)
-            .with_context(|| format!("cannot write {}", self.target.display()))
+        whole::place(self.temp, &self.target).with_context(|| cannot_write(&self.target))
     }
+}
+
+fn cannot_write(target: &Path) -> String {
+    format!("cannot write {}", target.display())
 }
 
 impl Write for OutFile {
@@ -103,7 +112,7 @@ mod tests {
         let plain = dir.path().join("plain");
         fs::write(&plain, "").unwrap();
         let ours = dir.path().join("ours");
-        OutFile::create(&ours).unwrap().commit().unwrap();
+        OutFile::create(&ours).unwrap().finish(b"").unwrap();
         let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode();
         assert_eq!(mode(&ours), mode(&plain));
     }

@@ -8,7 +8,9 @@ mod cli;
 
 /// `simulate`.
 mod simulate;
-mod state;
+
+/// `decide`.
+mod decide;
 
 /// `validate`.
 mod validate;
@@ -55,5 +57,5 @@ mod wan;
 mod bench;
 
 /// What the documentation promises.
-mod decide;
 mod docs;
+mod state;

@@ -59,8 +59,7 @@ pub use wan::WanArgs;
 ///
 /// NCCL picks algorithm, protocol and channels of each collective call from a fixed cost model.
 /// DynamICCL knows that model exactly, simulates what a call really costs on a cluster, and shows
-/// where the two part. Only `live` and `check-env live` need a GPU, and `live train --sweep` not even
-/// that.
+/// where the two part. Only `live` and `check-env live` need a GPU; `live train --sweep` does not.
 #[derive(Debug, Parser)]
 #[command(
     name = "dynamiccl",

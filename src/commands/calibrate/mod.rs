@@ -5,7 +5,6 @@ mod logs;
 mod report;
 mod sweeps;
 
-use std::io::Write;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result, ensure};
@@ -24,21 +23,20 @@ use sweeps::Swept;
 
 /// Makes the plan and carries it out.
 pub fn run(args: &CalibrateArgs, session: &Session) -> Result<Ending> {
-    let out_path = args.out.display();
     ensure!(
         args.out.extension().is_some_and(|e| e == "toml"),
-        "--out {out_path}: a cluster file ends in .toml"
+        "--out {}: a cluster file ends in .toml",
+        args.out.display()
     );
     let mut cluster = machine::load(&args.machine)?;
     let constants = ConstantsFile::load(&args.constants.constants)?.nominal();
-    let mut out = OutFile::create(&args.out)?;
+    let out = OutFile::create(&args.out)?;
     let (samples, source) = measure(args, &mut cluster)?;
     let files = if args.log.is_empty() { &args.sweep } else { &args.log };
     let fit = Fit::new(&cluster, samples, &constants).with_context(|| names(files))?;
     let report = Report::new(args, &cluster, source, &fit);
     let text = format!("# {}\n{}", report.provenance(), fit.cluster.to_toml()?);
-    out.write_all(text.as_bytes()).with_context(|| format!("cannot write {out_path}"))?;
-    out.commit()?;
+    out.finish(text.as_bytes())?;
     session.report("calibrate", &report)?;
     Ok(Ending::Done)
 }

@@ -10,9 +10,8 @@ use super::fit::{ByCollective, Errors, Fit};
 use super::logs::Measured;
 use crate::args::CalibrateArgs;
 use crate::commands::machine::name;
-use crate::stats::percent;
 use crate::table::{Column, Table};
-use crate::words::counted;
+use crate::words::{counted, log_error};
 
 /// A fit and how good it is.
 #[derive(Debug, Serialize)]
@@ -135,7 +134,7 @@ impl fmt::Display for Report {
         }
         write!(f, "#\n{factors}")?;
         let Errors { before, after, rows } = self.overall;
-        let (before, after) = (percent(before), percent(after));
+        let (before, after) = (log_error(before), log_error(after));
         writeln!(
             f,
             "Summary  on {rows} rows the model was off by {before}, now by {after}; wrote {}",

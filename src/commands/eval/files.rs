@@ -1,6 +1,5 @@
 //! The files that `eval` writes: every cell as CSV, the table as Markdown, all of it as a page.
 
-use std::io::Write;
 use std::path::{PathBuf, absolute};
 
 use anyhow::{Context, Result, ensure};
@@ -33,9 +32,16 @@ impl Files {
 
     /// Writes them.
     pub fn write(self, report: &Report, seed: u64) -> Result<()> {
-        finish(self.csv, || csv(report))?;
-        finish(self.markdown, || markdown(report))?;
-        finish(self.html, || html::page(report, seed))
+        if let Some(file) = self.csv {
+            file.finish(csv(report).as_bytes())?;
+        }
+        if let Some(file) = self.markdown {
+            file.finish(markdown(report).as_bytes())?;
+        }
+        if let Some(file) = self.html {
+            file.finish(html::page(report, seed).as_bytes())?;
+        }
+        Ok(())
     }
 }
 
@@ -52,12 +58,6 @@ fn apart(args: &EvalArgs) -> Result<()> {
         known.push((flag, place));
     }
     Ok(())
-}
-
-fn finish(file: Option<OutFile>, text: impl FnOnce() -> String) -> Result<()> {
-    let Some(mut file) = file else { return Ok(()) };
-    file.write_all(text().as_bytes()).context("cannot write the result")?;
-    file.commit()
 }
 
 /// Every tuner in every cell.

@@ -3,8 +3,8 @@
 use dynamiccl_env::evaluate::tiers::{AtTier, LIMIT, Launch, SameCall, SameCalls};
 use dynamiccl_spec::Bytes;
 
-use super::text::percent;
 use crate::table::{Column, Table};
+use crate::words::percent;
 
 const COLUMNS: [Column; 11] = [
     Column::left("collective"),

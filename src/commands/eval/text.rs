@@ -9,6 +9,7 @@ use dynamiccl_spec::Bytes;
 use super::report::Document;
 use super::same_call;
 use crate::table::{Column, Table};
+use crate::words::percent;
 
 /// Titles of the columns, of all tables.
 pub const TITLES: [&str; 14] = [
@@ -148,11 +149,6 @@ fn row(group: &str, tuner: &str, figures: &Figures) -> [String; TITLES.len()] {
         third,
         place(&figures.worst_at),
     ]
-}
-
-/// A share as per cent.
-pub fn percent(share: f64) -> String {
-    format!("{:.1}", share * 100.0)
 }
 
 /// Where a cell is, as people say it.

@@ -7,7 +7,6 @@ mod ranges;
 mod report;
 mod results;
 
-use std::io::Write;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -34,7 +33,7 @@ pub fn run(args: &ExportArgs, session: &Session) -> Result<Ending> {
     let decides = args.format == ExportFormat::NcclCsv || args.history.is_some() || args.calibrate_guard;
     let open = if decides { Frozen::open_tuner } else { Frozen::open };
     let source = policy(args)?.map_or_else(shipped, |file| Ok(open(&file)?))?;
-    let mut out = OutFile::create(&args.out)?;
+    let out = OutFile::create(&args.out)?;
     let (frozen, recalled) = match &args.history {
         Some(file) => {
             let cluster = args.machine.cluster.as_deref();
@@ -64,8 +63,7 @@ pub fn run(args: &ExportArgs, session: &Session) -> Result<Ending> {
             (bytes, Some(table))
         }
     };
-    out.write_all(&bytes).with_context(|| format!("cannot write {}", args.out.display()))?;
-    out.commit()?;
+    out.finish(&bytes)?;
     session.report("export", &Report::new(args, &source, &frozen, Made { recalled, guard, table }))?;
     Ok(Ending::Done)
 }

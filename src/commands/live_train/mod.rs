@@ -4,7 +4,6 @@ mod policy;
 mod report;
 mod threads;
 
-use std::io::Write;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -46,7 +45,7 @@ pub fn run(args: &LiveTrainArgs, session: &Session) -> Result<Ending> {
     let plan = plan(args, &source, session.seed)?;
     let others = sweeps("--judge", &args.judge, args)?;
     let (recorded, threads) = threads::fastest(sweeps("--sweep", &args.sweep, args)?);
-    let mut out = OutFile::create(&args.out)?;
+    let out = OutFile::create(&args.out)?;
     let ground = match ground(recorded, args, session)? {
         Ok(ground) => ground,
         Err(ending) => return Ok(ending),
@@ -56,8 +55,7 @@ pub fn run(args: &LiveTrainArgs, session: &Session) -> Result<Ending> {
     let frozen = policy::fitted(&source, &fit, args, (&ground, session.seed));
     let bytes = frozen.to_bytes();
     Frozen::read(&bytes).context("what would be written cannot be read")?;
-    out.write_all(&bytes).with_context(|| format!("cannot write {}", args.out.display()))?;
-    out.commit()?;
+    out.finish(&bytes)?;
     let fitted = (&fit, &ground);
     let report =
         Report::new(args, [&source, &frozen], fitted, (&others, threads), begun.elapsed().as_secs_f64())?;

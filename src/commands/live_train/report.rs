@@ -12,6 +12,7 @@ use serde::Serialize;
 use crate::args::LiveTrainArgs;
 use crate::commands::machine::name;
 use crate::table::{Column, Table};
+use crate::words::percent;
 
 /// What came of it.
 #[derive(Debug, Serialize)]
@@ -100,39 +101,10 @@ impl Report {
             passed: args.fail_below.map(|least| headroom >= least),
         })
     }
-}
 
-fn lines(fitted: bool, before: &Judged, after: &Judged) -> Vec<Line> {
-    let all = before.untold.iter().zip(&after.untold).zip(&after.told);
-    let line = |((before, after), told): ((&Judgement, &Judgement), &Judgement)| Line {
-        fitted,
-        sweep: after.sweep.clone(),
-        ranks: after.ranks,
-        cells: after.cells.len(),
-        oracle: after.oracle,
-        before: Won::of(before),
-        after: Won::of(after),
-        told: Won::of(told),
-    };
-    all.map(line).collect()
-}
-
-fn percent(share: Option<f64>) -> String {
-    share.map_or_else(|| "-".to_owned(), |share| format!("{:.1}", 100.0 * share))
-}
-
-impl fmt::Display for Report {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (policy, hash, steps) = (&self.policy, &self.source_hash, self.steps);
-        match self.calls {
-            Some(calls) => {
-                writeln!(
-                    f,
-                    "# measured: {policy} {hash} fitted to live episodes, {calls} calls on real ranks in {steps} steps"
-                )?;
-            }
-            None => writeln!(f, "# measured: {policy} {hash} fitted to a recorded sweep in {steps} steps")?,
-        }
+    /// What was won on each sweep.
+    fn table(&self) -> Table<11> {
+        let won = |share: Option<f64>| share.map_or_else(|| "-".to_owned(), percent);
         let mut table = Table::new([
             Column::left("sweep"),
             Column::left("fitted"),
@@ -155,13 +127,44 @@ impl fmt::Display for Report {
                 format!("{:.3}", line.oracle),
                 format!("{:.3}", line.before.speedup),
                 format!("{:.3}", line.after.speedup),
-                percent(line.after.headroom),
+                won(line.after.headroom),
                 format!("{:.3}", line.after.worst_cell),
                 line.after.below.to_string(),
-                percent(line.told.headroom),
+                won(line.told.headroom),
             ]);
         }
-        write!(f, "#\n{table}")?;
+        table
+    }
+}
+
+fn lines(fitted: bool, before: &Judged, after: &Judged) -> Vec<Line> {
+    let all = before.untold.iter().zip(&after.untold).zip(&after.told);
+    let line = |((before, after), told): ((&Judgement, &Judgement), &Judgement)| Line {
+        fitted,
+        sweep: after.sweep.clone(),
+        ranks: after.ranks,
+        cells: after.cells.len(),
+        oracle: after.oracle,
+        before: Won::of(before),
+        after: Won::of(after),
+        told: Won::of(told),
+    };
+    all.map(line).collect()
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (policy, hash, steps) = (&self.policy, &self.source_hash, self.steps);
+        match self.calls {
+            Some(calls) => {
+                writeln!(
+                    f,
+                    "# measured: {policy} {hash} fitted to live episodes, {calls} calls on real ranks in {steps} steps"
+                )?;
+            }
+            None => writeln!(f, "# measured: {policy} {hash} fitted to a recorded sweep in {steps} steps")?,
+        }
+        write!(f, "#\n{}", self.table())?;
         if let (Some(least), Some(passed)) = (self.fail_below, self.passed) {
             let (is, answer) = if passed { ("is not below", "yes") } else { ("is below", "no") };
             writeln!(f, "Verdict  {:.3} {is} {least}: {answer}", self.headroom)?;

@@ -1,9 +1,9 @@
 //! `rails --html`: the figures as one page that needs no network, no script and no other file.
 
 use super::report::{Point, Report};
+use crate::page;
 use crate::svg::{Axis, Svg, escape};
 
-const STYLE: &str = include_str!("../eval/html/page.css");
 const PLOT: [f64; 2] = [620.0, 260.0];
 const MARGIN: [f64; 2] = [44.0, 30.0];
 const BAR: f64 = 46.0;
@@ -22,19 +22,18 @@ pub fn page(report: &Report, seed: u64) -> String {
     let lines = [report.heading(), report.baseline(), report.windows()];
     let lines: String = lines.iter().map(|line| format!("<p>{}</p>\n", escape(line))).collect();
     let notes: String = report.notes.iter().map(|note| format!("<li>{}</li>\n", escape(note))).collect();
-    format!(
-        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n\
-         <meta name=\"viewport\" content=\"width=device-width\"/>\n<title>DynamICCL photonic rails</title>\n\
-         <style>\n{STYLE}</style>\n</head>\n<body>\n<h1>Photonic rails</h1>\n\
+    let body = format!(
+        "<h1>Photonic rails</h1>\n\
          <p class=\"soft\">Simulated: no number here was measured. Seed {seed}, dynamiccl {version}.</p>\n{lines}\
          <h2>Controllers</h2>\n{}\n{}<h2>Iteration time over the delay of the switches</h2>\n{}\n{}\
-         <h2>Windows of the profiled iteration</h2>\n{}\n<h2>Remarks</h2>\n<ul>\n{notes}</ul>\n</body>\n</html>\n",
+         <h2>Windows of the profiled iteration</h2>\n{}\n<h2>Remarks</h2>\n<ul>\n{notes}</ul>\n",
         table(report),
         bars(report),
         key(),
         curves(report),
         windows(report),
-    )
+    );
+    page::page("DynamICCL photonic rails", &body)
 }
 
 fn table(report: &Report) -> String {

@@ -5,9 +5,7 @@ mod report;
 mod study;
 mod tables;
 
-use std::io::Write;
-
-use anyhow::{Context, Result};
+use anyhow::Result;
 
 use crate::args::RailsArgs;
 use crate::atomic::OutFile;
@@ -24,9 +22,8 @@ pub fn run(args: &RailsArgs, session: &Session) -> Result<Ending> {
         let plan = study::Plan::new(args, session.seed)?;
         let file = args.html.as_deref().map(OutFile::create).transpose()?;
         let report = plan.run(session)?;
-        if let Some(mut file) = file {
-            file.write_all(html::page(&report, session.seed).as_bytes()).context("cannot write the page")?;
-            file.commit()?;
+        if let Some(file) = file {
+            file.finish(html::page(&report, session.seed).as_bytes())?;
         }
         session.report("rails", &report)?;
     }

@@ -4,7 +4,6 @@ mod prove;
 mod report;
 
 use std::fs;
-use std::io::Write;
 use std::path::Path;
 use std::time::Instant;
 
@@ -104,15 +103,15 @@ impl Plan {
         let title = format!("{} on {}, {}", collective, machine.name, Bytes(bytes));
         if let Some(file) = out {
             let name = format!("{collective}_{}", best.sketch.mode);
-            write(file, &export(&best.schedule, &best.backend, &name)?.to_xml())?;
+            file.finish(export(&best.schedule, &best.backend, &name)?.to_xml().as_bytes())?;
         }
         if let Some(file) = sketch_out {
-            write(file, &best.sketch.to_toml(&machine))?;
+            file.finish(best.sketch.to_toml(&machine).as_bytes())?;
         }
         if let Some(file) = picture {
             let run =
                 Executor::new(&machine, &best.sketch, &best.schedule).run(bytes, &best.backend, 1, true);
-            write(file, &draw(&machine, &run.flows, &title))?;
+            file.finish(draw(&machine, &run.flows, &title).as_bytes())?;
         }
         Ok(report)
     }
@@ -178,9 +177,4 @@ fn recipes(args: &SynthArgs, nodes: usize) -> Vec<Recipe> {
         }
     }
     recipes
-}
-
-fn write(mut file: OutFile, text: &str) -> Result<()> {
-    file.write_all(text.as_bytes()).context("cannot write")?;
-    file.commit()
 }

@@ -1,7 +1,6 @@
 //! The files of `tune`: NVIDIA's table, the lookup file, and the surface of one call.
 
 use std::fs;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail, ensure};
@@ -103,7 +102,7 @@ impl Saved {
                 serde_json::to_string_pretty(&lookup)? + "\n"
             }
         };
-        write(&self.path, &text)
+        OutFile::create(&self.path)?.finish(text.as_bytes())
     }
 }
 
@@ -175,13 +174,8 @@ pub fn surface(path: &Path, about: &About, task: &Task) -> Result<()> {
         start: (0..dimensions.len()).map(|d| task.start.value(d)).collect(),
         time_us: &task.surface,
     };
-    write(path, &(serde_json::to_string(&document)? + "\n"))
-}
-
-fn write(path: &Path, text: &str) -> Result<()> {
-    let mut out = OutFile::create(path)?;
-    out.write_all(text.as_bytes()).with_context(|| format!("cannot write {}", name(path)))?;
-    out.commit()
+    let text = serde_json::to_string(&document)? + "\n";
+    OutFile::create(path)?.finish(text.as_bytes())
 }
 
 #[cfg(test)]

@@ -12,9 +12,8 @@ use serde::Serialize;
 
 use super::{Model, figure};
 use crate::session::Session;
-use crate::stats::percent;
 use crate::table::{Column, Table};
-use crate::words::counted;
+use crate::words::{counted, log_error};
 
 /// Reports on the tables of a folder; answers with the model's error over the healthy ones.
 pub fn run(folder: &Path, model: &Model, session: &Session) -> Result<Option<f64>> {
@@ -203,11 +202,11 @@ impl Report {
         let Some((nccl, zero_shot)) = nccl.zip(zero_shot) else {
             return writeln!(f, "Summary  no table of a machine that ran as it should");
         };
-        write!(f, "Summary  on {tables} healthy tables the model is off by {}", percent(zero_shot))?;
+        write!(f, "Summary  on {tables} healthy tables the model is off by {}", log_error(zero_shot))?;
         if let Some(calibrated) = calibrated {
-            write!(f, ", calibrated by {}", percent(calibrated))?;
+            write!(f, ", calibrated by {}", log_error(calibrated))?;
         }
-        writeln!(f, "; NCCL's own formula by {}", percent(nccl))
+        writeln!(f, "; NCCL's own formula by {}", log_error(nccl))
     }
 }
 

@@ -23,7 +23,7 @@ const COLLECTIVES: u64 = 2_000;
 /// Compares and reports.
 pub fn run(plan: &Plan<'_>, policy: &Path, session: &Session) -> Result<()> {
     let mut policy = actor::open(Kind::Wan, policy)?;
-    let page = plan.args.html.as_deref().map(OutFile::create).transpose()?;
+    let file = plan.args.html.as_deref().map(OutFile::create).transpose()?;
     let collectives = plan.collectives(COLLECTIVES);
     let costs = Costs { rebuild_ms: plan.args.rebuild_ms, reroute_ms: plan.args.reroute_ms };
     let comparison = Comparison {
@@ -64,7 +64,9 @@ pub fn run(plan: &Plan<'_>, policy: &Path, session: &Session) -> Result<()> {
         learned: policy.as_mut().map(|policy| comparison.judge(&courses, policy)),
         clairvoyant,
     };
-    page::finish(page, || page::of_comparison(&document, session.seed))?;
+    if let Some(file) = file {
+        file.finish(page::of_comparison(&document, session.seed).as_bytes())?;
+    }
     session.report("wan", &document)
 }
 

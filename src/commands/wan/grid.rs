@@ -22,7 +22,7 @@ const COLLECTIVES: u64 = 20_000;
 
 /// Runs every cell and reports.
 pub fn run(plan: &Plan<'_>, session: &Session) -> Result<()> {
-    let page = plan.args.html.as_deref().map(OutFile::create).transpose()?;
+    let file = plan.args.html.as_deref().map(OutFile::create).transpose()?;
     let collectives = plan.collectives(COLLECTIVES);
     let progress = session.progress("wan", collectives * (CHUNKS.len() * DELAYS.len()) as u64);
     let mut cells = Vec::new();
@@ -33,7 +33,9 @@ pub fn run(plan: &Plan<'_>, session: &Session) -> Result<()> {
         cells.push(Cell { chunk_mb, delay_ms, modes });
     }
     let document = Document { about: plan.about(collectives), cadence: plan.args.cadence, cells };
-    page::finish(page, || page::of_grid(&document, session.seed))?;
+    if let Some(file) = file {
+        file.finish(page::of_grid(&document, session.seed).as_bytes())?;
+    }
     session.report("wan", &document)
 }
 

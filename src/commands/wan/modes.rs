@@ -20,7 +20,7 @@ const CHUNK: u64 = 500;
 
 /// Runs the modes and reports.
 pub fn run(plan: &Plan<'_>, session: &Session) -> Result<()> {
-    let page = plan.args.html.as_deref().map(OutFile::create).transpose()?;
+    let file = plan.args.html.as_deref().map(OutFile::create).transpose()?;
     let collectives = plan.collectives(COLLECTIVES);
     let progress = session.progress("wan", collectives);
     let modes = measured(plan, collectives, session.seed, &progress)?;
@@ -32,7 +32,9 @@ pub fn run(plan: &Plan<'_>, session: &Session) -> Result<()> {
         cadence: plan.args.cadence,
         modes,
     };
-    page::finish(page, || page::of_modes(&document, session.seed))?;
+    if let Some(file) = file {
+        file.finish(page::of_modes(&document, session.seed).as_bytes())?;
+    }
     session.report("wan", &document)
 }
 

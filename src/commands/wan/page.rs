@@ -1,27 +1,16 @@
 //! `wan --html`: the result as one page that needs no network, no script and no other file.
 
-use std::io::Write;
-
-use anyhow::{Context, Result};
 use dynamiccl_env::wan::Mode;
 
 use super::grid::{CHUNKS, Cell, DELAYS, Document as Grid};
 use super::modes::{Document as Modes, Figures};
 use super::{compare, plan::About};
-use crate::atomic::OutFile;
+use crate::page;
 use crate::svg::{Axis, Svg, escape};
 
-const STYLE: &str = include_str!("../eval/html/page.css");
 const PLOT: [f64; 2] = [300.0, 180.0];
 const MARGIN: [f64; 2] = [48.0, 26.0];
 const BAR: f64 = 34.0;
-
-/// Writes the page, if there is to be one.
-pub fn finish(file: Option<OutFile>, text: impl FnOnce() -> String) -> Result<()> {
-    let Some(mut file) = file else { return Ok(()) };
-    file.write_all(text().as_bytes()).context("cannot write the result")?;
-    file.commit()
-}
 
 /// The four modes.
 pub fn of_modes(document: &Modes, seed: u64) -> String {
@@ -56,15 +45,14 @@ pub fn of_comparison(document: &compare::Document, seed: u64) -> String {
 fn page(about: &About, seed: u64, text: &str, plots: &str) -> String {
     let gpus: usize = about.datacentres.iter().map(|one| one.gpus).sum();
     let version = env!("CARGO_PKG_VERSION");
-    format!(
-        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n\
-         <meta name=\"viewport\" content=\"width=device-width\"/>\n<title>DynamICCL across datacentres</title>\n\
-         <style>\n{STYLE}</style>\n</head>\n<body>\n<h1>{} of {gpus} GPUs across datacentres</h1>\n\
+    let body = format!(
+        "<h1>{} of {gpus} GPUs across datacentres</h1>\n\
          <p class=\"soft\">Simulated: no number here was measured. Seed {seed}, dynamiccl {version}.</p>\n\
-         <div class=\"wide\">{plots}</div>\n<pre class=\"wide\">{}</pre>\n</body>\n</html>\n",
+         <div class=\"wide\">{plots}</div>\n<pre class=\"wide\">{}</pre>\n",
         about.collective,
         escape(text)
-    )
+    );
+    page::page("DynamICCL across datacentres", &body)
 }
 
 /// A bar for each, with its spread where there is one.

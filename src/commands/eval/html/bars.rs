@@ -5,6 +5,7 @@ use dynamiccl_env::evaluate::{Figures, Report};
 use super::colours::tuner_class;
 use super::tables::groups;
 use crate::svg::{Axis, Svg};
+use crate::words::percent;
 
 const BAR: f64 = 16.0;
 const HEIGHT: f64 = 180.0;
@@ -48,9 +49,8 @@ fn grid(svg: &mut Svg, y: &Axis, across: [f64; 2]) {
 }
 
 fn bar(svg: &mut Svg, y: &Axis, left: f64, figures: &Figures, tuner: &str, class: &str) {
-    let percent = |share: f64| format!("{:.1} %", 100.0 * share);
     let title = format!(
-        "{tuner}: regret {} with feedback, {} without",
+        "{tuner}: regret {} % with feedback, {} % without",
         percent(figures.regret),
         percent(figures.regret_hold)
     );

@@ -1,6 +1,4 @@
 //! `eval --html`: the whole result as one page that needs no network, no script and no other file.
-//!
-//! It is well-formed XML too, so that a test can read it without a browser.
 
 mod bars;
 mod colours;
@@ -12,9 +10,9 @@ use dynamiccl_env::evaluate::Report;
 use dynamiccl_spec::{Algorithm, Pair, Path, Protocol};
 
 use super::text::{too_few, verdict};
+use crate::page;
 use crate::svg::{Svg, escape};
 
-const STYLE: &str = include_str!("page.css");
 /// What stands under the plots.
 const TRIALS: &str = "<p class=\"soft\">Trials that a tuner makes beside the job's calls are in the \
                       \u{201c}since start\u{201d} columns only, not in these plots.</p>\n";
@@ -23,12 +21,7 @@ const TRIALS: &str = "<p class=\"soft\">Trials that a tuner makes beside the job
 pub fn page(report: &Report, seed: u64) -> String {
     let sections =
         [header(report, seed), summary(report), speeds(report), regrets(report), decisions(report)];
-    format!(
-        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n\
-         <meta name=\"viewport\" content=\"width=device-width\"/>\n<title>DynamICCL evaluation</title>\n\
-         <style>\n{STYLE}</style>\n</head>\n<body>\n{}</body>\n</html>\n",
-        sections.concat()
-    )
+    page::page("DynamICCL evaluation", &sections.concat())
 }
 
 fn header(report: &Report, seed: u64) -> String {

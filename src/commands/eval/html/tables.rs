@@ -4,6 +4,7 @@ use dynamiccl_env::evaluate::{Figures, MARKS, Place, Report, TunerReport};
 use dynamiccl_spec::Bytes;
 
 use crate::svg::escape;
+use crate::words::percent;
 
 /// Every tuner at every tier; which cell is the worst shows under the mouse.
 pub fn summary(report: &Report) -> String {
@@ -23,7 +24,6 @@ pub fn summary(report: &Report) -> String {
 }
 
 fn cells(name: &str, figures: &Figures) -> String {
-    let percent = |share: f64| format!("{:.1} %", 100.0 * share);
     let spread = figures.speedup_std.map_or(String::new(), |std| format!(" ± {std:.3}"));
     let Place { cluster, nodes, collective, bytes } = &figures.worst_at;
     let worst = format!("{collective} {} on {} × {}", Bytes(*bytes), nodes, escape(cluster));
@@ -32,8 +32,8 @@ fn cells(name: &str, figures: &Figures) -> String {
         format!("<td>{ratio}</td>")
     });
     format!(
-        "<td class=\"word\">{}</td><td>{}</td><td>{:.3}{spread}</td><td>{}</td><td>{}</td>\
-         <td title=\"{worst}\">{:.3}</td><td>{}</td><td>{}</td>{}",
+        "<td class=\"word\">{}</td><td>{}</td><td>{:.3}{spread}</td><td>{} %</td><td>{} %</td>\
+         <td title=\"{worst}\">{:.3}</td><td>{} %</td><td>{}</td>{}",
         escape(name),
         figures.cells,
         figures.speedup,

@@ -7,8 +7,8 @@ use dynamiccl_spec::Bytes;
 
 use super::report::{Equal, Report, Told};
 use crate::commands::eval::same_call::{self, answer, launch};
-use crate::commands::eval::text::percent;
 use crate::table::{Column, Table};
+use crate::words::percent;
 
 const CONTRASTS: [Column; 10] = [
     Column::left("collective"),

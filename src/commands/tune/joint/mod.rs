@@ -2,9 +2,7 @@
 
 mod report;
 
-use std::io::Write;
-
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Result, bail, ensure};
 use dynamiccl_agent::run::settings::usual_constants;
 use dynamiccl_policies::random::Random;
 use dynamiccl_policies::search::mraco::{Mraco, Schedule};
@@ -35,9 +33,8 @@ pub fn run(args: &TuneArgs, session: &Session) -> Result<Ending> {
     drop(progress);
     let entries = calls.iter().flat_map(Tuned::entries).collect();
     let table = Table::new(&plan.machine, entries);
-    if let Some(mut out) = plan.out.take() {
-        out.write_all(table.to_json().as_bytes()).context("cannot write")?;
-        out.commit()?;
+    if let Some(out) = plan.out.take() {
+        out.finish(table.to_json().as_bytes())?;
     }
     session.report("tune", &Report::new(args.method, &plan.machine, &table, calls))?;
     Ok(Ending::Done)
