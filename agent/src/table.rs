@@ -9,7 +9,7 @@
 
 use dynamiccl_policies::network::{BANDS, Shape};
 use dynamiccl_spec::features::catalogue::slot;
-use dynamiccl_spec::features::{HISTORY_WIDTH, JOB_WIDTH};
+use dynamiccl_spec::features::{HISTORY_WIDTH, JOB_WIDTH, SIZE_SCALE, TIME_SCALE};
 use dynamiccl_spec::ids::PAIRS;
 use dynamiccl_spec::{Algorithm, Pair, Protocol};
 
@@ -18,10 +18,6 @@ use crate::params::{Layout, Params};
 
 /// log2 of the sizes between two bands: between powers of two, which most sizes are.
 const EDGES: [f32; BANDS - 1] = [11.5, 13.5, 15.5, 17.5, 19.5, 21.5, 23.5, 25.5, 27.5, 29.5];
-/// What log2 of a size has been divided by.
-const SIZE_SCALE: f32 = 40.0;
-/// What ln of a ratio of times has been divided by.
-const TIME_SCALE: f32 = 8.0;
 /// How sharply a unit tells sizes below an edge from those above, per octave.
 const SHARP: f32 = 4.0;
 /// How far a gate is shut where a condition of its writing does not hold.

@@ -9,7 +9,7 @@ use burn::tensor::{Device, Tensor};
 use dynamiccl_policies::network::EXPERTS;
 use dynamiccl_spec::Head;
 use dynamiccl_spec::action::HEADS;
-use dynamiccl_spec::features::CONTEXT_WIDTH;
+use dynamiccl_spec::features::{CONTEXT_WIDTH, TIME_SCALE};
 use dynamiccl_spec::ids::PAIRS;
 
 use super::leaves::matrix;
@@ -19,8 +19,6 @@ use crate::rollout::Rollout;
 
 /// What is added to the logit of a choice that is not allowed: no probability and no gradient is left.
 pub(super) const FORBIDDEN: f32 = -1e9;
-/// What the feature of a predicted time has been divided by.
-const COST_SCALE: f32 = 8.0;
 /// Farthest that a measured ln time may be from the prediction.
 pub(super) const FARTHEST_TIME: f32 = 8.0;
 /// Farthest that a gain may be from none.
@@ -115,7 +113,7 @@ impl Chosen {
     }
 
     fn costs(&self, rollout: &Rollout, device: &Device) -> Tensor<2> {
-        let of = |call: &Call| costs(context(rollout, call.row)).iter().map(|cost| COST_SCALE * cost);
+        let of = |call: &Call| costs(context(rollout, call.row)).iter().map(|cost| TIME_SCALE * cost);
         let numbers: Vec<f32> = self.calls.iter().flat_map(of).collect();
         matrix(numbers, [self.calls.len(), PAIRS], device)
     }

@@ -7,10 +7,8 @@ use std::sync::Arc;
 use crate::cuda::{Cuda, Handle};
 use crate::error::GpuError;
 
-/// `CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT`, and those of the compute capability.
+/// `CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT`.
 const MULTIPROCESSORS: c_int = 16;
-const MAJOR: c_int = 75;
-const MINOR: c_int = 76;
 const LONGEST_NAME: usize = 256;
 
 /// What a GPU is.
@@ -18,8 +16,6 @@ const LONGEST_NAME: usize = 256;
 pub struct DeviceInfo {
     /// Its name.
     pub name: String,
-    /// Its compute capability.
-    pub capability: (u32, u32),
     /// Its multiprocessors.
     pub multiprocessors: u32,
 }
@@ -70,8 +66,7 @@ impl Cuda {
         };
         // SAFETY: as above.
         let name = unsafe { CStr::from_ptr(name.as_ptr()) }.to_string_lossy().into_owned();
-        let capability = (attribute(MAJOR)?, attribute(MINOR)?);
-        Ok(DeviceInfo { name, capability, multiprocessors: attribute(MULTIPROCESSORS)? })
+        Ok(DeviceInfo { name, multiprocessors: attribute(MULTIPROCESSORS)? })
     }
 
     /// Takes the GPU with this number into use, on this thread.

@@ -31,6 +31,16 @@ impl Fault {
         Fault { file: file.to_owned(), line, value: shown, remedy: remedy.into() }
     }
 
+    /// The operating system's refusal to read `file`.
+    pub(crate) fn unreadable(file: &Path, error: &std::io::Error) -> Self {
+        let remedy = match error.kind() {
+            std::io::ErrorKind::NotFound => "check the path",
+            std::io::ErrorKind::PermissionDenied => "make it readable for this user",
+            _ => "name a readable file",
+        };
+        Fault::new(file, 0, error.to_string(), remedy)
+    }
+
     /// The place, as `file:line`.
     pub(crate) fn at(&self) -> String {
         let file = self.file.display();
@@ -95,11 +105,6 @@ impl MeasureError {
 
     /// The operating system's refusal to read `file`.
     pub(super) fn unreadable(file: &Path, error: &std::io::Error) -> Self {
-        let remedy = match error.kind() {
-            std::io::ErrorKind::NotFound => "check the path",
-            std::io::ErrorKind::PermissionDenied => "make it readable for this user",
-            _ => "name a readable file",
-        };
-        MeasureError::Unreadable(Fault::new(file, 0, error.to_string(), remedy))
+        MeasureError::Unreadable(Fault::unreadable(file, error))
     }
 }

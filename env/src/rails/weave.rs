@@ -79,7 +79,7 @@ impl<'a> Loom<'a> {
     /// Weaves the next call of a stage in, unless it must wait for another stage.
     fn advance(&mut self, stage: usize) -> bool {
         let Some(call) = self.compute_before(stage) else { return false };
-        if crosses(&call) {
+        if call.crosses_stages() {
             return false;
         }
         if call.is_transfer() {
@@ -140,13 +140,13 @@ impl<'a> Loom<'a> {
 
     /// Weaves in a collective over stages, if all that take part have come to it.
     fn meet(&mut self, stage: usize) -> bool {
-        let Some(call) = self.compute_before(stage).filter(crosses) else { return false };
+        let Some(call) = self.compute_before(stage).filter(Planned::crosses_stages) else { return false };
         let last = self.threads.len() as u8 - 1;
         let members = if call.group == Group::Embedding { vec![0, last] } else { (0..=last).collect() };
         let mut after = Vec::new();
         for &member in &members {
             let next = self.compute_before(usize::from(member));
-            if next.is_none_or(|next| !crosses(&next) || next.group != call.group) {
+            if next.is_none_or(|next| !next.crosses_stages() || next.group != call.group) {
                 return false;
             }
             after.extend(&self.threads[usize::from(member)].clock);
@@ -203,8 +203,4 @@ impl<'a> Loom<'a> {
         }
         Graph { stages, ops: self.ops, done, lines: self.lines.len() as u32 }
     }
-}
-
-fn crosses(call: &Planned) -> bool {
-    call.group.spans_stages() && call.collective != Collective::SendRecv
 }

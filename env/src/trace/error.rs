@@ -83,11 +83,6 @@ impl TraceError {
 
     /// The operating system's refusal to read `file`.
     pub(super) fn unreadable(file: &Path, error: &std::io::Error) -> Self {
-        let remedy = match error.kind() {
-            std::io::ErrorKind::NotFound => "check the path",
-            std::io::ErrorKind::PermissionDenied => "make it readable for this user",
-            _ => "name a readable file",
-        };
-        TraceError::Unreadable(Fault::new(file, 0, error.to_string(), remedy))
+        TraceError::Unreadable(Fault::unreadable(file, error))
     }
 }

@@ -82,16 +82,6 @@ impl ModelShape {
         of(Part::Embedding) + u64::from(self.layers) * layer + of(Part::Norm) + output
     }
 
-    /// Parameters that work on one token: all but the experts that it does not visit.
-    pub fn active_params(&self) -> u64 {
-        let expert: u64 = self.tensors(Part::Mlp, 1, 1).expert.iter().sum();
-        if self.experts == 0 {
-            return self.params();
-        }
-        let idle = u64::from(self.experts - self.experts_per_token);
-        self.params() - u64::from(self.layers) * expert / u64::from(self.experts) * idle
-    }
-
     /// Width of all keys together, and of all values.
     pub fn kv_width(&self) -> u64 {
         u64::from(self.hidden) / u64::from(self.heads) * u64::from(self.kv_heads)

@@ -92,6 +92,11 @@ impl Planned {
     pub fn is_transfer(&self) -> bool {
         self.group == Group::Pipeline && self.collective == Collective::SendRecv
     }
+
+    /// Whether it is a collective over stages.
+    pub fn crosses_stages(&self) -> bool {
+        self.group.spans_stages() && self.collective != Collective::SendRecv
+    }
 }
 
 impl Program {

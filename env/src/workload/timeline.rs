@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use dynamiccl_spec::{Collective, Role};
+use dynamiccl_spec::Role;
 
 use super::error::WorkloadError;
 use super::group::Group;
@@ -150,7 +150,7 @@ impl<'a> Merger<'a> {
 
     /// Makes a collective over stages that `stage` waits for, if all that take part wait for it.
     fn meet(&mut self, stage: usize, duration: &impl Fn(&Planned) -> f64) -> bool {
-        let Some((call, _)) = self.ranks[stage].issue().filter(|(call, _)| crosses(call)) else {
+        let Some((call, _)) = self.ranks[stage].issue().filter(|(call, _)| call.crosses_stages()) else {
             return false;
         };
         let members = match call.group {
@@ -158,7 +158,7 @@ impl<'a> Merger<'a> {
             _ => (0..self.ranks.len()).collect(),
         };
         let issued = members.iter().map(|&member| {
-            let same = |next: &Planned| crosses(next) && next.group == call.group;
+            let same = |next: &Planned| next.crosses_stages() && next.group == call.group;
             self.ranks[member].issue().filter(|(next, _)| same(next)).map(|(_, issue)| issue)
         });
         let Some(issued) = issued.collect::<Option<Vec<f64>>>() else { return false };
@@ -214,10 +214,6 @@ impl Rank<'_> {
         self.next += 1;
         self.clock = clock;
     }
-}
-
-fn crosses(call: &Planned) -> bool {
-    call.group.spans_stages() && call.collective != Collective::SendRecv
 }
 
 fn deadlock(stage: usize, call: usize, planned: &Planned) -> WorkloadError {

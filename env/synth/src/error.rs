@@ -1,17 +1,10 @@
 //! Everything that can keep a schedule from being made, each with its place and its remedy.
 
-use dynamiccl_env::cluster::{ClusterError, DumpError};
 use thiserror::Error;
 
 /// Why there is no schedule.
 #[derive(Debug, Error)]
 pub enum SynthError {
-    /// The cluster itself cannot be used.
-    #[error(transparent)]
-    Cluster(#[from] ClusterError),
-    /// NCCL's dump cannot be read.
-    #[error(transparent)]
-    Dump(#[from] DumpError),
     /// This machine cannot be made.
     #[error("{machine}: {what}: {remedy}")]
     Machine {

@@ -2,7 +2,7 @@
 //! the proof that it is right and the time that it takes.
 //!
 //! Data goes one way: [`machine`] → [`sketch`] → [`synthesis`] → [`verify`] and [`execute`] → [`msccl`].
-//! [`joint`] tunes all of it together, [`plan`] is the one function for those who only want a time.
+//! [`plan`] picks the best schedule of a call, [`joint`] tunes all of it together.
 //! Nothing here knows how a policy decides or how a search searches.
 #![forbid(unsafe_code)]
 
@@ -25,6 +25,7 @@ pub mod sketch;
 pub mod synthesis;
 pub mod verify;
 mod words;
+mod xml;
 
 pub use backend::Backend;
 pub use error::SynthError;

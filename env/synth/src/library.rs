@@ -122,7 +122,6 @@ impl Timetable for Times {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::synthesised_micros;
 
     fn on(name: &str, nodes: u32) -> Option<Arc<dyn Timetable>> {
         let cluster = Cluster::load(name).unwrap();
@@ -134,7 +133,9 @@ mod tests {
         let cluster = Cluster::load("dgx_a100").unwrap();
         let times = on("dgx_a100", 1).unwrap();
         let at = |bytes| times.at(Collective::AllGather, bytes).unwrap().micros;
-        let executor = |bytes| synthesised_micros(&cluster, 1, 8, Collective::AllGather, bytes).unwrap();
+        let machine = Machine::from_cluster(&cluster, 1, 8).unwrap();
+        let usual = Choice::usual(&machine);
+        let executor = |bytes| best(&machine, Collective::AllGather, bytes, &usual).unwrap().micros;
         assert_eq!(at(1 << 20), executor(1 << 20));
         assert_eq!(at(1), at(1 << 10));
         assert!((at(1 << 20)..at(1 << 22)).contains(&at(3 << 20)));

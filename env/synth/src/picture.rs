@@ -7,6 +7,7 @@ use std::fmt::Write;
 
 use crate::execute::Flow;
 use crate::machine::Machine;
+use crate::xml;
 
 /// Most rows that are drawn.
 const MOST_ROWS: usize = 240;
@@ -35,7 +36,7 @@ pub fn draw(machine: &Machine, flows: &[Flow], title: &str) -> String {
 <text x="8" y="30">one row per connection (rank → rank), between nodes first; colour: owner of the chunk{}</text>
 "##,
         LEFT + WIDTH + 20.0,
-        escaped(title),
+        xml::text(title),
         if left_out > 0 { format!("; {left_out} rows left out") } else { String::new() },
     );
     for (((near, from, to), flows), row) in rows.iter().take(MOST_ROWS).zip(0..) {
@@ -77,10 +78,6 @@ fn axis(svg: &mut String, y: f64, end: f64) {
             y + 12.0,
         );
     }
-}
-
-fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;")
 }
 
 #[cfg(test)]

@@ -1,10 +1,9 @@
-//! The best schedule of a call on a machine: the one function for those who only want its time.
+//! The best schedule of a call on a machine.
 //!
 //! Deterministic, and cheap enough to be tabulated: a few recipes per sketch, judged by the executor.
 
 use std::time::{Duration, Instant};
 
-use dynamiccl_env::cluster::Cluster;
 use dynamiccl_spec::{Collective, Protocol};
 
 use crate::backend::Backend;
@@ -188,19 +187,6 @@ fn fastest(
     fastest.map(|(micros, at)| (micros, *backends[at]))
 }
 
-/// µs of the best synthesised schedule of a call on this many nodes of a cluster, with this many ranks in
-/// each; `bytes` as nccl-tests counts them. The same bits for the same question on every machine.
-pub fn synthesised_micros(
-    cluster: &Cluster,
-    nodes: u32,
-    ranks_per_node: u32,
-    collective: Collective,
-    bytes: u64,
-) -> Result<f64, SynthError> {
-    let machine = Machine::from_cluster(cluster, nodes, ranks_per_node)?;
-    Ok(best(&machine, collective, bytes, &Choice::usual(&machine))?.micros)
-}
-
 impl Plan {
     /// Whether the schedule is proved.
     pub fn verified(&self) -> bool {
@@ -217,6 +203,7 @@ impl Plan {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use dynamiccl_env::cluster::Cluster;
 
     /// What is not run, or not to its end, would not have been chosen.
     #[test]

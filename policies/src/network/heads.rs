@@ -3,6 +3,7 @@
 //! Single and batched decisions both end here, so they cannot differ. Who chooses is the caller's: the
 //! most probable when deployed, at random while training.
 
+use dynamiccl_spec::features::TIME_SCALE;
 use dynamiccl_spec::ids::PAIRS;
 use dynamiccl_spec::table::CostTable;
 use dynamiccl_spec::{Choice, Head, Mask};
@@ -11,8 +12,6 @@ use super::activation::{exp, exp_within, tanh_all};
 use super::layout::{CHANNELS, CHUNK, GAIN, MEANS, PAIR, PATH, RESOURCE, THREADS};
 use super::net::Network;
 
-/// What the feature of a predicted time has been divided by.
-const COST_SCALE: f32 = 8.0;
 /// ln of the largest factor between an estimated time and NCCL's prediction.
 pub(super) const FARTHEST: f32 = 8.0;
 /// The shortest estimated time, in µs.
@@ -107,7 +106,7 @@ impl Network {
         let path = pick::<{ Head::Path.size() }>(Head::Path, &first[PATH], mask, &mut choose);
         let mut pairs = [0.0; PAIRS];
         for ((logit, sum), cost) in pairs.iter_mut().zip(&first[PAIR]).zip(cost) {
-            *logit = sum - self.anchor * (COST_SCALE * cost);
+            *logit = sum - self.anchor * (TIME_SCALE * cost);
         }
         let pair = pick::<PAIRS>(Head::Pair, &pairs, mask, &mut choose);
         let resource = &mut first[RESOURCE..][..self.shape.resource];

@@ -6,12 +6,10 @@
 use std::ops::Range;
 
 use dynamiccl_spec::Path;
+use dynamiccl_spec::features::TIME_SCALE;
 use dynamiccl_spec::features::catalogue::slot;
 
 use super::heads::{Estimates, FARTHEST};
-
-/// What ln of a ratio of times has been divided by.
-const TIME_SCALE: f32 = 8.0;
 
 /// Where in a history row the numbers lie that this is about.
 #[derive(Debug, Clone, PartialEq, Eq)]

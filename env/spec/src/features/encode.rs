@@ -8,17 +8,17 @@ use crate::context::{
     NodeLink, PRIORITY_MAX, Parallelism, Role, SyncMode, TIERS, Topology, TopologyClass,
 };
 use crate::features::catalogue::slot;
-use crate::features::{CALL_WIDTH, CONTEXT_WIDTH, HISTORY_WIDTH, Hidden, JOB_WIDTH};
+use crate::features::{CALL_WIDTH, CONTEXT_WIDTH, HISTORY_WIDTH, Hidden, JOB_WIDTH, SIZE_SCALE, TIME_SCALE};
 use crate::ids::{Collective, PAIRS};
 use crate::math::{ln, log2, log2_of_normal};
 use crate::table::{CostTable, PairMask};
 
 /// ln(time ratio) beyond which a difference no longer counts.
-const RATIO: f64 = 8.0;
+const RATIO: f64 = TIME_SCALE as f64;
 /// The same for a synthesised schedule against NCCL: a choice of two, so that small differences count.
 const SCHEDULE_RATIO: f64 = 2.0;
 const LOG2_RANKS: f64 = 20.0;
-const LOG2_BYTES: f64 = 40.0;
+const LOG2_BYTES: f64 = SIZE_SCALE as f64;
 const LOG2_MICROS: f64 = 32.0;
 const LOG2_CALLS: f64 = 12.0;
 const LOG2_E: f64 = std::f64::consts::LOG2_E;

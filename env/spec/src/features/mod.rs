@@ -21,6 +21,11 @@ pub use hidden::Hidden;
 /// Version of the encoding; a change that can move a decision gets a new one.
 pub const VERSION: &str = "feat-v3";
 
+/// What ln of a ratio of times is divided by: beyond it, a difference no longer counts.
+pub const TIME_SCALE: f32 = 8.0;
+/// What log2 of bytes is divided by.
+pub const SIZE_SCALE: f32 = 40.0;
+
 /// Numbers in the job's part of a context, which changes rarely.
 pub const JOB_WIDTH: usize = catalogue::width(Part::Job);
 /// Numbers in the call's part of a context.

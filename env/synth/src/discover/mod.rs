@@ -7,8 +7,6 @@ mod layout;
 pub mod sysfs;
 mod walk;
 
-use std::path::Path;
-
 use dynamiccl_env::cluster::topology::Topology;
 use dynamiccl_env::cluster::{Cluster, Inter, InterLink, IntraLink};
 
@@ -23,14 +21,6 @@ impl Machine {
     /// This many nodes of a cluster, of each of which the first GPUs take part.
     pub fn from_cluster(cluster: &Cluster, nodes: u32, ranks_per_node: u32) -> Result<Machine, SynthError> {
         Machine::from_topology(cluster, &layout::node(cluster), nodes, ranks_per_node)
-    }
-
-    /// Nodes like the one that NCCL dumped, with links as fast as usual for such machines.
-    pub fn from_dump(path: &Path, nodes: u32, ranks_per_node: Option<u32>) -> Result<Machine, SynthError> {
-        let topology = Topology::read(path)?;
-        let name = path.file_stem().unwrap_or_default().to_string_lossy();
-        let cluster = Cluster::from_topology(&name, &topology, &path.display().to_string())?;
-        Machine::from_topology(&cluster, &topology, nodes, ranks_per_node.unwrap_or(cluster.gpus_per_node))
     }
 
     /// Nodes with this inside; the cluster says what their links move.

@@ -1,9 +1,8 @@
 //! Sketch, synthesizer, chunks and backend as one space, for whoever searches it.
 //!
 //! A point is one index for each of seven dimensions; a search sees nothing else. [`Task`] says what a point
-//! takes on a machine. [`table`] keeps what was found, [`select`] picks among it while a job runs.
+//! takes on a machine. [`table`] keeps what was found.
 
-pub mod select;
 pub mod table;
 
 use std::cell::RefCell;

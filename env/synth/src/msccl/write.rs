@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use super::{Algorithm, Step};
+use crate::xml::attribute;
 
 impl Algorithm {
     /// The text of the file.
@@ -17,8 +18,8 @@ impl Algorithm {
         writeln!(
             out,
             r#"<algo name="{}" proto="{}" nchannels="{}" nchunksperloop="{}" ngpus="{}" coll="{}" inplace="{}" outofplace="{}" minBytes="{}" maxBytes="{}">"#,
-            escaped(&self.name),
-            escaped(&self.protocol),
+            attribute(&self.name),
+            attribute(&self.protocol),
             self.channels,
             self.chunks,
             self.programs.len(),
@@ -62,8 +63,4 @@ fn write_step(out: &mut String, number: usize, step: &Step) -> std::fmt::Result 
         step.count,
         u8::from(step.awaited),
     )
-}
-
-fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('"', "&quot;")
 }

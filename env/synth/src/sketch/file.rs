@@ -62,8 +62,8 @@ impl Sketch {
         let bad =
             |place: String, problem: String| SynthError::Format { file: file.to_owned(), place, problem };
         let read: File = toml::from_str(text).map_err(|error| bad("TOML".to_owned(), error.to_string()))?;
-        let ranks = machine.ranks() as u32;
-        if read.rank.len() as u32 != ranks {
+        let ranks = machine.ranks();
+        if read.rank.len() != ranks {
             let problem = format!(
                 "{} ranks, but {} has {ranks}: make it with the same machine",
                 read.rank.len(),
@@ -75,54 +75,57 @@ impl Sketch {
             name: file.to_owned(),
             mode: read.mode,
             links: Vec::new(),
-            nic_of: vec![None; ranks as usize],
+            nic_of: read.rank.iter().map(|entry| entry.nic).collect(),
         };
         for (entry, expected) in read.rank.iter().zip(0..) {
-            let place = || format!("rank {}", entry.rank);
-            if entry.rank != expected {
-                return Err(bad(
-                    place(),
-                    format!("rank {expected} is expected here: ranks follow each other"),
-                ));
-            }
-            if let Some(nic) = entry.nic {
-                let known =
-                    machine.nics.get(nic as usize).is_some_and(|nic| nic.node == machine.node(expected));
-                if !known {
-                    return Err(bad(
-                        place(),
-                        format!("nic = {nic} is no NIC of node {}", machine.node(expected)),
-                    ));
-                }
-            }
-            sketch.nic_of[expected as usize] = entry.nic;
-            for (&to, local) in
-                entry.local.iter().map(|to| (to, true)).chain(entry.remote.iter().map(|to| (to, false)))
-            {
-                if to >= ranks || to == expected || machine.together(expected, to) != local {
-                    let (key, what) = if local {
-                        ("local", "another rank of its node")
-                    } else {
-                        ("remote", "a rank of another node")
-                    };
-                    return Err(bad(place(), format!("{key} names {to}, which is not {what}")));
-                }
-                if local && machine.local_rate(expected, to) <= 0.0 {
-                    return Err(bad(place(), format!("local names {to}, to which it has no link")));
-                }
-                sketch.links.push((expected, to));
-            }
+            let links = links_of(entry, expected, machine);
+            sketch.links.extend(links.map_err(|problem| bad(format!("rank {}", entry.rank), problem))?);
         }
-        if sketch.links.iter().any(|&(from, to)| {
-            !machine.together(from, to)
-                && [from, to].iter().any(|&rank| sketch.nic_of[rank as usize].is_none())
-        }) {
-            return Err(bad("[[rank]]".to_owned(), "a rank with remote connections needs a nic".to_owned()));
-        }
+        check_nics(&sketch, machine).map_err(|problem| bad("[[rank]]".to_owned(), problem))?;
         sketch.links.sort_unstable();
         sketch.links.dedup();
         Ok(sketch)
     }
+}
+
+/// The connections from the rank that is expected here, or what is wrong with its entry.
+fn links_of(entry: &Rank, expected: u32, machine: &Machine) -> Result<Vec<(u32, u32)>, String> {
+    if entry.rank != expected {
+        return Err(format!("rank {expected} is expected here: ranks follow each other"));
+    }
+    let node = machine.node(expected);
+    let foreign = |nic: u32| machine.nics.get(nic as usize).is_none_or(|nic| nic.node != node);
+    if let Some(nic) = entry.nic.filter(|&nic| foreign(nic)) {
+        return Err(format!("nic = {nic} is no NIC of node {node}"));
+    }
+    let local = entry.local.iter().map(|&to| (to, true));
+    let remote = entry.remote.iter().map(|&to| (to, false));
+    let mut links = Vec::new();
+    for (to, local) in local.chain(remote) {
+        if to as usize >= machine.ranks() || to == expected || machine.together(expected, to) != local {
+            let (key, what) = if local {
+                ("local", "another rank of its node")
+            } else {
+                ("remote", "a rank of another node")
+            };
+            return Err(format!("{key} names {to}, which is not {what}"));
+        }
+        if local && machine.local_rate(expected, to) <= 0.0 {
+            return Err(format!("local names {to}, to which it has no link"));
+        }
+        links.push((expected, to));
+    }
+    Ok(links)
+}
+
+/// Refuses connections between nodes of ranks without a NIC.
+fn check_nics(sketch: &Sketch, machine: &Machine) -> Result<(), String> {
+    let bare = |rank: u32| sketch.nic_of[rank as usize].is_none();
+    let fails = |&(from, to): &(u32, u32)| !machine.together(from, to) && (bare(from) || bare(to));
+    if sketch.links.iter().any(fails) {
+        return Err("a rank with remote connections needs a nic".to_owned());
+    }
+    Ok(())
 }
 
 #[cfg(test)]
