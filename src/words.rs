@@ -15,9 +15,25 @@ pub fn log_error(log_error: f64) -> String {
     format!("{:.0} %", log_error.exp_m1() * 100.0)
 }
 
+/// A word that a shell reads back as it is.
+pub fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+,:@%=".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_shell_reads_back_what_was_meant() {
+        assert_eq!(quoted("/opt/lib-1.0/x.so"), "/opt/lib-1.0/x.so");
+        assert_eq!(quoted("/my libs/x.so"), "'/my libs/x.so'");
+        assert_eq!(quoted("/it's/$HOME"), r"'/it'\''s/$HOME'");
+    }
 
     #[test]
     fn one_is_singular() {

@@ -1,12 +1,13 @@
 //! What every command shares: help, exit codes, usage errors.
 
+use std::os::unix::fs::symlink;
 use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
 use assert_cmd::cargo::cargo_bin;
 
-use crate::util::{Dir, assert_same};
+use crate::util::{Dir, assert_same, repository_path};
 
 const SIMULATE: &str = "simulate --cluster dgx_a100 --nodes 2 --collective allreduce";
 
@@ -198,4 +199,107 @@ fn ctrl_c_ends_long_work_with_its_own_code() {
     let (code, words) =
         delays.into_iter().map(interrupted_after).find(|(code, _)| *code == Some(130)).unwrap();
     assert_eq!((code, words.lines().last()), (Some(130), Some("interrupted")));
+}
+
+/// Whatever is read or written already under that name, a command leaves it alone.
+#[test]
+fn no_file_is_written_over_one_that_the_command_reads_or_writes_too() {
+    let dir = Dir::new();
+    let call = "--cluster c.toml --nodes 1 --collective allreduce --bytes 1M";
+    dir.write_policy("p.safetensors");
+    for (file, name) in [
+        ("env/tests/data/live-h200/loopback_4ranks.csv", "s.csv"),
+        ("env/tests/data/traces/job.jsonl", "job.jsonl"),
+        ("env/clusters/dgx_a100.toml", "c.toml"),
+        ("env/clusters/dgx_a100.toml", "log.toml"),
+        ("env/clusters/dgx_a100.toml", "sketch.toml"),
+        ("policies/frozen/wan.safetensors", "w.safetensors"),
+        ("policies/frozen/rails.safetensors", "r.safetensors"),
+    ] {
+        std::fs::copy(repository_path(file), dir.path(name)).unwrap();
+    }
+    assert_eq!(dir.run(&format!("synth {call} --sketch pair --sketch-out sketch.toml")).code, 0);
+    symlink("s.csv", dir.path("link.csv")).unwrap();
+    let contents =
+        |dir: &Dir| dir.names().iter().map(|name| std::fs::read(dir.path(name)).unwrap()).collect::<Vec<_>>();
+    let (names, before) = (dir.names(), contents(&dir));
+    for (words, said) in [
+        ("live train --sweep s.csv --out s.csv", "--out s.csv: --sweep"),
+        ("live train --sweep s.csv --out link.csv", "--out link.csv: --sweep"),
+        (
+            "live train --policy p.safetensors --sweep s.csv --out p.safetensors",
+            "--out p.safetensors: --policy",
+        ),
+        ("export --out job.jsonl --history job.jsonl", "--out job.jsonl: --history"),
+        ("export --format nccl-csv --cluster c.toml --nodes 1 --out c.toml", "--out c.toml: --cluster"),
+        ("calibrate --log log.toml --cluster dgx_a100 --out log.toml", "--out log.toml: --log"),
+        (
+            &format!("synth {call} --sketch-file sketch.toml --out sketch.toml"),
+            "--out sketch.toml: --sketch-file",
+        ),
+        (&format!("synth {call} --out ./c.toml"), "--out ./c.toml: --cluster"),
+        (&format!("synth {call} --out same.xml --picture same.xml"), "--picture same.xml: --out"),
+        (&format!("synth {call} --out same.xml --sketch-out ./same.xml"), "--sketch-out ./same.xml: --out"),
+        (&format!("tune --method random {call} --surface c.toml"), "--surface c.toml: --cluster"),
+        (&format!("tune --method random {call} --out a.json --surface a.json"), "--surface a.json: --out"),
+        (&format!("tune --joint {call} --out a.json --surface a.json"), "--surface a.json: --out"),
+        (
+            "eval --policy none --against nccl,p.safetensors --csv p.safetensors",
+            "--csv p.safetensors: --against",
+        ),
+        ("eval --policy p.safetensors --against nccl --csv p.safetensors", "--csv p.safetensors: --policy"),
+        ("eval --policy none --against nccl --clusters c.toml --html c.toml", "--html c.toml: --clusters"),
+        ("wan --policy w.safetensors --html w.safetensors", "--html w.safetensors: --policy"),
+        ("rails --policy r.safetensors --html r.safetensors", "--html r.safetensors: --policy"),
+    ] {
+        dir.run(words).assert_error(&format!("error: {said} names the same file; name another"));
+        assert!(dir.names() == names && contents(&dir) == before, "{words}");
+    }
+    // A policy may be brought up to date.
+    assert_eq!(dir.run("export --policy p.safetensors --out p.safetensors --margin 0.5").code, 0);
+}
+
+#[test]
+fn devices_and_pipes_stay_what_they_are_and_links_lead_where_they_did() {
+    let dir = Dir::new();
+    let pipe = Command::new("mkfifo").arg(dir.path("pipe")).status().unwrap();
+    assert!(pipe.success());
+    let wan = |html: &str| dir.run(&format!("wan --collectives 100 --html {html}"));
+    wan("pipe").assert_error("error: pipe is no regular file; name a file");
+    wan("/dev/null").assert_error("error: /dev/null is no regular file; name a file");
+    wan("/dev/stdout")
+        .assert_error("error: /dev/stdout is no regular file; leave it out, results are printed");
+    dir.write("real.html", "old");
+    symlink("real.html", dir.path("link.html")).unwrap();
+    assert_eq!(wan("link.html").code, 0);
+    assert!(dir.path("link.html").is_symlink());
+    assert!(std::fs::read_to_string(dir.path("real.html")).unwrap().starts_with("<!"));
+    assert_eq!(dir.names(), ["link.html", "pipe", "real.html"]);
+}
+
+/// Runs the program where no file may grow beyond a few blocks, which is like a full disk.
+fn without_room(dir: &Dir, words: &str) -> (Option<i32>, String, String) {
+    let limited = "trap '' XFSZ; ulimit -f 1; exec \"$0\" \"$@\"";
+    let mut shell = Command::new("sh");
+    shell.args(["-c", limited]).arg(cargo_bin!("dynamiccl")).args(words.split_whitespace());
+    let output = shell.current_dir(dir.path("")).output().unwrap();
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    (output.status.code(), text(output.stdout), text(output.stderr))
+}
+
+#[test]
+fn what_was_worked_out_is_told_even_where_a_file_cannot_be_written() {
+    let dir = Dir::new();
+    for words in [
+        "eval --policy none --against nccl --clusters dgx_a100 --nodes 2 --worlds 1 --seeds 1 --csv a.csv",
+        "rails --iterations 1 --policy none --html a.html",
+        "wan --collectives 100 --html a.html",
+        "wan --collectives 20 --grid --html a.html",
+    ] {
+        let (code, stdout, stderr) = without_room(&dir, &format!("{words} --progress never"));
+        assert_eq!(code, Some(2), "{words}: {stderr}");
+        assert!(stdout.lines().count() > 5, "{words}: {stdout}");
+        assert!(stderr.starts_with("error: cannot write a."), "{words}: {stderr}");
+        assert!(dir.names().is_empty(), "{:?}", dir.names());
+    }
 }

@@ -87,10 +87,12 @@ fn what_cannot_decide_is_refused_with_its_place() {
     let dir = Dir::new();
     dir.write("table.csv", TABLE);
     dir.write("broken.csv", "allreduce,0,65536,treee,ll,2,-1,-1\n");
+    dir.write("empty.csv", "");
     dir.write("short.safetensors", "x");
     for (words, said) in [
         ("--policy missing.csv --cluster dgx_a100 --nodes 2", "missing.csv: cannot be read"),
         ("--policy broken.csv --cluster dgx_a100 --nodes 2", "broken.csv"),
+        ("--policy empty.csv --cluster dgx_a100 --nodes 2", "empty.csv: no rule in it, so no table"),
         ("--policy short.safetensors --cluster dgx_a100 --nodes 2", "short.safetensors"),
         ("--policy table.csv --cluster dgx_a100 --nodes 2 --bytes 0", "--bytes 0: there is nothing to send"),
         ("--policy table.csv --cluster dgx_a10 --nodes 2", "did you mean"),
@@ -99,4 +101,23 @@ fn what_cannot_decide_is_refused_with_its_place() {
         assert_eq!(refused.code, 2, "{words}");
         assert!(refused.stderr.contains(said), "{words}: {}", refused.stderr);
     }
+}
+
+/// Some editors begin a text with a mark of its encoding.
+#[test]
+fn a_mark_at_the_beginning_of_a_table_changes_nothing() {
+    let dir = Dir::new();
+    dir.write("table.csv", &format!("\u{feff}{TABLE}"));
+    let words =
+        "decide --policy table.csv --cluster dgx_a100 --nodes 2 --collective allreduce --bytes 1K --json";
+    let document = dir.run(words).json();
+    assert_eq!(document["answers"][0]["reason"], "policy");
+}
+
+#[test]
+fn the_shipped_policy_has_a_name() {
+    let dir = Dir::new();
+    let words = "--cluster dgx_a100 --nodes 2 --collective allreduce --bytes 1M";
+    let [named, usual] = ["--policy shipped", ""].map(|policy| dir.run(&format!("decide {policy} {words}")));
+    assert_eq!((named.code, named.stdout), (0, usual.stdout));
 }

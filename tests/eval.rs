@@ -265,6 +265,7 @@ fn what_the_plugin_recorded_is_judged_from_its_folder() {
 fn what_cannot_be_judged_is_said_before_the_work() {
     let dir = Dir::new();
     dir.borrow("src/commands/check_env/example.jsonl", "short.jsonl");
+    dir.write("empty.csv", "");
     for (words, said) in [
         ("--against oracel", "error: --against: unknown tuner \"oracel\"; did you mean \"oracle\"? (known: "),
         ("--against nccl --workload short.jsonl --worlds 1", "error: no call was judged: "),
@@ -288,6 +289,19 @@ fn what_cannot_be_judged_is_said_before_the_work() {
         ),
         ("--workload smoek --against nccl", "error: unknown curriculum \"smoek\""),
         ("--workload nope.jsonl --against nccl", "error: nope.jsonl: "),
+        (
+            "--against nccl,empty.csv",
+            "error: empty.csv: no rule in it, so no table; give a policy or a table",
+        ),
+        ("--proof tiers --told", "error: the argument '--proof <WHAT>' cannot be used with '--told'"),
+        (
+            "--proof tiers --runtime msccl",
+            "error: the argument '--proof <WHAT>' cannot be used with '--runtime <NAME>'",
+        ),
+        (
+            "--policy shipped --against nccl,shipped",
+            "error: --against shipped: it is named twice, name it once",
+        ),
         ("--csv a.txt --html ./a.txt", "error: --html ./a.txt: --csv names the same file; name another"),
         ("--csv no/such/folder.csv", "error: cannot write no/such/folder.csv"),
     ] {

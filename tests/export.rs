@@ -165,3 +165,21 @@ fn the_shipped_policy_is_exported_inspected_and_asked_where_none_is_named() {
         ["--policy s.safetensors", ""].map(|policy| dir.run(&format!("decide {policy} {words}")).json());
     assert_eq!((&named["answers"], &built_in["file"]), (&built_in["answers"], &"shipped".into()));
 }
+
+#[test]
+fn the_shipped_policy_has_a_name() {
+    let dir = Dir::new();
+    assert_eq!(dir.run("export --policy shipped --out named.safetensors").code, 0);
+    assert_eq!(dir.run("export --out usual.safetensors").code, 0);
+    let [named, usual] =
+        ["named", "usual"].map(|name| std::fs::read(dir.path(&format!("{name}.safetensors"))));
+    assert!(named.unwrap() == usual.unwrap());
+}
+
+#[test]
+fn what_a_table_is_used_with_can_be_pasted() {
+    let dir = Dir::new();
+    dir.write_policy("tiny.safetensors");
+    let said = dir.run(&format!("{} --nodes 1", TABLE.replace("t.conf", "t(1).conf")));
+    assert!(said.stdout.ends_with("NCCL_TUNER_CONFIG_FILE='t(1).conf'\n"), "{}", said.stdout);
+}

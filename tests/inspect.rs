@@ -100,3 +100,10 @@ fn files_of_other_commands_lead_to_them() {
         &summary("inspect job.jsonl"),
     );
 }
+
+#[test]
+fn the_shipped_policy_has_a_name() {
+    let dir = Dir::new();
+    let [named, usual] = ["inspect shipped", "inspect"].map(|words| dir.run(words));
+    assert_eq!((named.code, named.stdout), (0, usual.stdout));
+}

@@ -112,6 +112,9 @@ fn what_cannot_be_fitted_is_an_error() {
         ("--sweep odd.csv --cluster tcp10g_1gpu --policy none.safetensors", "none.safetensors"),
         ("--sweep odd.csv --doubt 11", "a doubt is a number from 0 to 10"),
         ("--sweep odd.csv --ranks 2", "cannot be used with"),
+        ("--sweep odd.csv,./odd.csv", "--sweep ./odd.csv: it is named twice; name it once"),
+        ("--sweep odd.csv --judge odd.csv", "--judge odd.csv: --sweep names the same file; name another"),
+        ("--sweep . --judge odd.csv", "--judge odd.csv: --sweep names the same file; name another"),
         ("", "--ranks: say how many to start"),
         ("--ranks 2 --calls 10", "--calls 10: one update takes up to 256"),
         ("--sweep odd.csv --simulated 2", "a share is a number from 0 to 1"),
@@ -123,4 +126,14 @@ fn what_cannot_be_fitted_is_an_error() {
         assert!(said.stderr.contains(expected), "{words}: {}", said.stderr);
     }
     assert!(!dir.names().contains(&"mine.safetensors".to_owned()));
+}
+
+#[test]
+fn a_moment_that_is_none_is_refused_before_the_work() {
+    let dir = Dir::new();
+    dir.borrow(FIRST, "first.csv");
+    let words = "live train --sweep first.csv --out mine.safetensors --steps 1";
+    dir.run_with(words, &[("SOURCE_DATE_EPOCH", "-5")])
+        .assert_error_with("SOURCE_DATE_EPOCH=-5: not a moment");
+    assert_eq!(dir.names(), ["first.csv"]);
 }

@@ -104,7 +104,7 @@ fn install_makes_every_name_that_nccl_looks_for() {
 }
 
 #[test]
-fn install_refuses_what_is_not_the_plugin_and_writes_nothing() {
+fn what_is_not_the_plugin_is_refused_and_nothing_is_written() {
     let dir = Dir::new();
     dir.write("text.so", "this is text");
     compiled(&dir, "empty.so", "int nothing;");
@@ -120,10 +120,16 @@ fn install_refuses_what_is_not_the_plugin_and_writes_nothing() {
         ("other.so", "it calls itself \"Other\" and not \"DynamICCL\""),
         ("crash.so", "it crashes when it is opened or asked (signal 6)"),
     ] {
-        let refused = run(&dir, &format!("plugin install --to lib --library {file}"), &[]);
-        assert_eq!((refused.code, refused.stdout.as_str()), (2, ""), "{file}");
-        assert!(refused.stderr.starts_with("error: ") && refused.stderr.contains(said), "{}", refused.stderr);
-        assert!(refused.stderr.contains(file) && !dir.path("lib").exists(), "{}", refused.stderr);
+        for command in ["install --to lib", "path"] {
+            let refused = run(&dir, &format!("plugin {command} --library {file}"), &[]);
+            assert_eq!((refused.code, refused.stdout.as_str()), (2, ""), "{file}");
+            assert!(
+                refused.stderr.starts_with("error: ") && refused.stderr.contains(said),
+                "{}",
+                refused.stderr
+            );
+            assert!(refused.stderr.contains(file) && !dir.path("lib").exists(), "{}", refused.stderr);
+        }
     }
 }
 

@@ -325,4 +325,8 @@ fn a_curriculum_is_surveyed_tier_by_tier() {
         let said = Dir::new().run(&format!("simulate --curriculum {words}"));
         assert!(said.code == 2 && said.stderr.contains(expected), "{}", said.stderr);
     }
+    for words in [WORDS, "simulate"] {
+        let said = Dir::new().run(&format!("{words} --worlds 2"));
+        assert_eq!((said.code, said.stdout.as_str()), (2, ""), "{words}");
+    }
 }

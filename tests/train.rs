@@ -345,3 +345,12 @@ fn what_cannot_be_is_refused_before_anything_is_made() {
     }
     assert!(dir.names().is_empty(), "{:?}", dir.names());
 }
+
+#[test]
+fn a_moment_that_is_none_is_refused_before_the_work() {
+    let dir = Dir::new();
+    dir.run_with("train --curriculum smoke", &[("SOURCE_DATE_EPOCH", "abc")]).assert_error(
+        "error: SOURCE_DATE_EPOCH=abc: not a moment; give whole seconds since 1970 (0 to 253402300799), or unset it",
+    );
+    assert!(dir.names().is_empty(), "{:?}", dir.names());
+}

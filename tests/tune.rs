@@ -3,7 +3,7 @@
 use dynamiccl_policies::nccl_csv::{Channels, Rule, Table};
 use serde_json::Value;
 
-use crate::util::{Dir, close, fields, number};
+use crate::util::{Dir, close, fields, number, repository};
 
 const CALL: &str = "--cluster dgx_a100 --nodes 2 --collective allreduce --bytes 16M";
 const ALL: &str = "tune --method tpe --cluster dgx_a100 --nodes 1 --budget 5";
@@ -103,7 +103,8 @@ fn a_run_that_goes_on_ends_where_an_unbroken_one_does() {
         assert!(close(number(&again["best_us"]), number(&whole["best_us"])));
     }
     dir.run(&format!("{ALL} --seed 2 --out part.json --resume")).assert_error(
-        "error: part.json is of another search; give the words that it was made with, or leave --resume out",
+        "error: part.json is of another search: seed is 1 there and 2 here; give the words and files that it was made \
+         with, or leave --resume out",
     );
 }
 
@@ -139,4 +140,39 @@ fn a_surface_holds_the_time_of_every_setting() {
     let start = surface["start"].as_array().unwrap().iter().zip([3, 4, 20, 15]);
     let index = start.fold(0, |index, (value, values)| index * values + value.as_u64().unwrap());
     assert_eq!(times[index as usize], number(&document["calls"][0]["start_us"]));
+}
+
+/// The name of a file says nothing about what is in it.
+#[test]
+fn results_of_another_machine_are_not_gone_on_with() {
+    let dir = Dir::new();
+    let cluster = repository("env/clusters/dgx_a100.toml");
+    dir.write("mine.toml", &cluster);
+    let words = "tune --method random --budget 3 --cluster mine.toml --nodes 2 --bytes 1M --out found.json";
+    assert_eq!(dir.run(words).code, 0);
+    let found = std::fs::read_to_string(dir.path("found.json")).unwrap();
+    assert_eq!(dir.run(&format!("{words} --resume")).code, 0);
+    let mut other = dynamiccl_env::cluster::Cluster::from_toml("mine.toml", &cluster).unwrap();
+    other.calibration.launch *= 2.0;
+    dir.write("mine.toml", &other.to_toml().unwrap());
+    let said = dir.run(&format!("{words} --resume"));
+    assert_eq!(said.code, 2, "{}", said.stdout);
+    let line = "error: found.json is of another search: cluster_hash is \"";
+    assert!(said.stderr.starts_with(line), "{}", said.stderr);
+    // A file of an earlier release says nothing of it.
+    let old: Vec<&str> = found.lines().filter(|line| !line.contains("_hash")).collect();
+    assert_eq!(old.len() + 2, found.lines().count());
+    dir.write("found.json", &old.join("\n"));
+    let said = dir.run(&format!("{words} --resume"));
+    assert_eq!(said.code, 0, "{}", said.stderr);
+}
+
+#[test]
+fn a_surface_is_written_also_where_everything_is_found() {
+    let dir = Dir::new();
+    let words = format!("tune --method random --budget 3 {CALL} --out found.json");
+    assert_eq!(dir.run(&words).code, 0);
+    let said = dir.run(&format!("{words} --resume --surface s.json"));
+    assert_eq!(said.code, 0, "{}", said.stderr);
+    assert_eq!(dir.names(), ["found.json", "s.json"]);
 }

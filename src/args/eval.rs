@@ -21,7 +21,7 @@ EXAMPLES
 ", exit_codes!()))]
 pub struct EvalArgs {
     /// Frozen policy, or table in the form of NVIDIA's example tuner, to judge; listed first; "none" for none
-    /// [default: the policy that comes with the program]
+    /// [default: the shipped policy]
     #[arg(long, value_name = "FILE|none")]
     pub policy: Option<PathBuf>,
     /// Tuners to judge, separated by commas: shipped, nccl, oracle, bayes, random, fixed:ALGO/PROTO[/CHANNELS],
@@ -65,7 +65,7 @@ pub struct EvalArgs {
     /// Show instead what the policy has understood: "tiers" has the same calls at each tier, calls that NCCL
     /// cannot tell apart, and what hiding the tier costs; answers no (exit code 1) where it falls short
     #[arg(long, value_name = "WHAT", value_enum)]
-    #[arg(conflicts_with_all = ["against", "tiers", "clusters", "nodes", "workload", "hide"])]
+    #[arg(conflicts_with_all = ["against", "tiers", "clusters", "nodes", "workload", "told", "hide", "runtime"])]
     #[arg(conflicts_with_all = ["csv", "markdown", "html", "fail_below"])]
     pub proof: Option<Proof>,
     /// Write every cell of every tuner to this file

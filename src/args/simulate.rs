@@ -48,7 +48,8 @@ pub struct SimulateArgs {
     pub curriculum: Option<String>,
     /// Worlds that --curriculum draws
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..=1000))]
-    #[arg(requires = "curriculum")]
+    // What a required flag conflicts with makes it not required, so both are needed.
+    #[arg(requires = "curriculum", conflicts_with_all = ["cluster", "topo", "nodes", "collective", "bytes"])]
     pub worlds: u32,
     /// GPUs used per node [default: all of them]
     #[arg(long, value_name = "G", value_parser = clap::value_parser!(u32).range(1..))]

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use dynamiccl_policies::frozen::{self, Frozen, SHIPPED};
 use dynamiccl_policies::nccl_csv::{Table, TableTuner};
 use dynamiccl_policies::policy::{Policy, PolicyTuner};
@@ -21,8 +21,11 @@ pub enum PolicyFile {
 }
 
 impl PolicyFile {
-    /// Reads the file.
+    /// Reads the file; "shipped" is the policy that comes with the program.
     pub fn open(file: &Path) -> Result<Self> {
+        if is_shipped(file) {
+            return PolicyFile::shipped();
+        }
         let place = || machine::name(file);
         let bytes = frozen::read_bytes(file).with_context(|| format!("{}: cannot be read", place()))?;
         if looks_frozen(file, &bytes) {
@@ -31,7 +34,7 @@ impl PolicyFile {
         }
         let text = str::from_utf8(&bytes)
             .with_context(|| format!("{}: neither a policy (.safetensors) nor a table of text", place()))?;
-        let table = Table::parse(text).with_context(place)?;
+        let table = table(file, text)?;
         let stem = file.file_stem().unwrap_or_default().to_string_lossy();
         Ok(PolicyFile::Table(TableTuner::new(stem, &table)))
     }
@@ -73,6 +76,19 @@ impl PolicyFile {
             PolicyFile::Table(table) => Box::new(table.clone()),
         }
     }
+}
+
+/// Whether a policy is named by the word for the one that comes with the program.
+pub fn is_shipped(file: &Path) -> bool {
+    file == Path::new(SHIPPED)
+}
+
+/// The table of a file; one without a rule is none.
+pub fn table(file: &Path, text: &str) -> Result<Table> {
+    let table = Table::parse(text).with_context(|| machine::name(file))?;
+    let empty = table.rules().next().is_none();
+    ensure!(!empty, "{}: no rule in it, so no table; give a policy or a table", machine::name(file));
+    Ok(table)
 }
 
 /// What the file of a policy is called where none was named.

@@ -4,16 +4,37 @@ use std::env;
 use std::fmt;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+/// The variable that states a moment, as reproducible-builds.org has it.
+const STATED: &str = "SOURCE_DATE_EPOCH";
+/// The last second whose year has four digits.
+const LAST: u64 = 253_402_300_799;
+
+/// A moment was stated, and is none.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{STATED}={said}: not a moment; give whole seconds since 1970 (0 to {LAST}), or unset it")]
+pub struct NoMoment {
+    said: String,
+}
+
 /// A moment, in seconds since 1970.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Utc(pub u64);
 
 impl Utc {
     /// Now; or what `SOURCE_DATE_EPOCH` says, for files that are to be the same bytes again.
-    pub fn now() -> Self {
-        let stated = env::var("SOURCE_DATE_EPOCH").ok().and_then(|seconds| seconds.parse().ok());
-        let now = || SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
-        Utc(stated.unwrap_or_else(now))
+    pub fn now() -> Result<Self, NoMoment> {
+        match env::var_os(STATED) {
+            Some(said) => Utc::stated(&said.to_string_lossy()),
+            None => {
+                let since = SystemTime::now().duration_since(UNIX_EPOCH);
+                Ok(Utc(since.map_or(0, |since| since.as_secs())))
+            }
+        }
+    }
+
+    fn stated(said: &str) -> Result<Self, NoMoment> {
+        let seconds = said.parse().ok().filter(|&seconds| seconds <= LAST);
+        seconds.map(Utc).ok_or_else(|| NoMoment { said: said.to_owned() })
     }
 
     /// As in the name of a file: `20261115T103310Z`.
@@ -60,5 +81,15 @@ mod tests {
             assert_eq!(Utc(seconds).to_string(), said);
         }
         assert_eq!(Utc(1_794_738_790).compact(), "20261115T103310Z");
+        assert_eq!(Utc(LAST).to_string(), "9999-12-31T23:59:59Z");
+    }
+
+    #[test]
+    fn what_is_stated_counts_or_is_refused() {
+        assert_eq!(Utc::stated("1794738790"), Ok(Utc(1_794_738_790)));
+        for bad in ["abc", "-5", "", "1.5", "253402300800"] {
+            let error = Utc::stated(bad).unwrap_err().to_string();
+            assert!(error.starts_with(&format!("SOURCE_DATE_EPOCH={bad}: ")), "{error}");
+        }
     }
 }

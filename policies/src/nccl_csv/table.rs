@@ -28,6 +28,8 @@ pub enum Line {
 impl Table {
     /// Reads a table.
     pub fn parse(text: &str) -> Result<Table, CsvError> {
+        // Some editors begin a text with a mark of its encoding.
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let lines = text
             .lines()
             .enumerate()

@@ -13,7 +13,7 @@ use dynamiccl_env::model::ConstantsFile;
 
 use super::machine::{self, name};
 use crate::args::CalibrateArgs;
-use crate::atomic::OutFile;
+use crate::atomic::{Apart, OutFile};
 use crate::exit::Ending;
 use crate::session::Session;
 use fit::{Fit, Samples};
@@ -30,6 +30,7 @@ pub fn run(args: &CalibrateArgs, session: &Session) -> Result<Ending> {
     );
     let mut cluster = machine::load(&args.machine)?;
     let constants = ConstantsFile::load(&args.constants.constants)?.nominal();
+    apart(args)?;
     let out = OutFile::create(&args.out)?;
     let (samples, source) = measure(args, &mut cluster)?;
     let files = if args.log.is_empty() { &args.sweep } else { &args.log };
@@ -39,6 +40,19 @@ pub fn run(args: &CalibrateArgs, session: &Session) -> Result<Ending> {
     out.finish(text.as_bytes())?;
     session.report("calibrate", &report)?;
     Ok(Ending::Done)
+}
+
+/// Makes sure that nothing is written over what was measured. The file of --cluster may be: that is how a
+/// description is brought up to date.
+fn apart(args: &CalibrateArgs) -> Result<()> {
+    Apart::default()
+        .reads("--log", &args.log)
+        .reads("--sweep", &args.sweep)
+        .reads("--topo", &args.machine.topo)
+        .reads("--graph", &args.graphs.graph)
+        .reads("--constants", [&args.constants.constants])
+        .writes("--out", [&args.out])?;
+    Ok(())
 }
 
 /// What the logs or the sweeps measured, and where.

@@ -1,14 +1,14 @@
 //! The files that `eval` writes: every cell as CSV, the table as Markdown, all of it as a page.
 
-use std::path::{PathBuf, absolute};
+use std::path::PathBuf;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::Result;
 use dynamiccl_env::evaluate::{CellReport, Chosen, Report};
 
 use super::html;
 use super::text::{TITLES, heading, rows, too_few, verdict};
 use crate::args::EvalArgs;
-use crate::atomic::OutFile;
+use crate::atomic::{Apart, OutFile};
 
 const CSV_HEADER: &str = "cluster,nodes,tier,held_out,collective,bytes,tuner,speedup,regret,regret_hold,\
                           share,algo,proto,channels,threads,chunk_bytes,best_algo,best_proto,best_channels,\
@@ -30,33 +30,29 @@ impl Files {
         Ok(Files { csv, markdown, html })
     }
 
-    /// Writes them.
+    /// Writes all that can be written; an error where one cannot.
     pub fn write(self, report: &Report, seed: u64) -> Result<()> {
-        if let Some(file) = self.csv {
-            file.finish(csv(report).as_bytes())?;
-        }
-        if let Some(file) = self.markdown {
-            file.finish(markdown(report).as_bytes())?;
-        }
-        if let Some(file) = self.html {
-            file.finish(html::page(report, seed).as_bytes())?;
-        }
-        Ok(())
+        let finish = |file: Option<OutFile>, text: &dyn Fn() -> String| {
+            file.map_or(Ok(()), |file| file.finish(text().as_bytes()))
+        };
+        let csv = finish(self.csv, &|| csv(report));
+        let markdown = finish(self.markdown, &|| markdown(report));
+        let html = finish(self.html, &|| html::page(report, seed));
+        csv.and(markdown).and(html)
     }
 }
 
-/// Makes sure that no file would be written over another, or over the policy.
+/// Makes sure that no file would be written over another, or over what is judged and what it is judged on.
 fn apart(args: &EvalArgs) -> Result<()> {
-    let EvalArgs { policy, csv, markdown, html, .. } = args;
-    let named = [("--policy", policy), ("--csv", csv), ("--markdown", markdown), ("--html", html)];
-    let mut known: Vec<(&str, PathBuf)> = Vec::new();
-    for (flag, file) in named.into_iter().filter_map(|(flag, file)| Some((flag, file.as_deref()?))) {
-        let place = absolute(file).with_context(|| format!("{flag} {}", file.display()))?;
-        let other = known.iter().find(|(_, taken)| *taken == place).map(|(other, _)| *other);
-        let other = other.unwrap_or_default();
-        ensure!(other.is_empty(), "{flag} {}: {other} names the same file; name another", file.display());
-        known.push((flag, place));
-    }
+    Apart::default()
+        .reads("--policy", &args.policy)
+        .reads("--against", &args.against)
+        .reads("--clusters", &args.clusters)
+        .reads("--workload", [&args.workload])
+        .reads("--constants", [&args.constants.constants])
+        .writes("--csv", &args.csv)?
+        .writes("--markdown", &args.markdown)?
+        .writes("--html", &args.html)?;
     Ok(())
 }
 

@@ -42,10 +42,12 @@ pub fn run(args: &EvalArgs, session: &Session) -> Result<Ending> {
         report.tuners.first().is_some_and(|tuner| tuner.verdict().is_some()),
         "no call was judged: a job's first 50 calls are not; give longer jobs or other --tiers"
     );
-    files.write(&report, session.seed)?;
     let verdict = args.fail_below.and_then(|least| Verdict::new(&report, least));
     let failed = verdict.as_ref().is_some_and(|verdict| !verdict.passed);
-    session.report("eval", &plan.document(report, verdict))?;
+    let document = plan.document(report, verdict);
+    // What was worked out is told even where a file cannot be written.
+    let told = session.report("eval", &document);
+    files.write(&document.report, session.seed).and(told)?;
     Ok(if failed { Ending::No } else { Ending::Done })
 }
 

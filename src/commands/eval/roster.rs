@@ -12,7 +12,7 @@ use dynamiccl_spec::words::look_up;
 use dynamiccl_spec::{Algorithm, ChannelChoice, Knobs, Pair, Protocol};
 
 use crate::args::EvalArgs;
-use crate::commands::policy_file::PolicyFile;
+use crate::commands::policy_file::{PolicyFile, is_shipped};
 
 /// The word of `--policy` for no policy at all.
 const NONE: &str = "none";
@@ -77,6 +77,7 @@ fn first(args: &EvalArgs) -> Option<Word<'_>> {
     match args.policy.as_deref() {
         None => (!args.against.iter().any(|name| name == SHIPPED)).then_some(Word::Name(SHIPPED)),
         Some(none) if none == Path::new(NONE) => None,
+        Some(file) if is_shipped(file) => Some(Word::Name(SHIPPED)),
         Some(file) => Some(Word::File(file)),
     }
 }

@@ -7,7 +7,7 @@ mod ranges;
 mod report;
 mod results;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context, Result, ensure};
@@ -19,9 +19,9 @@ use dynamiccl_policies::frozen::Frozen;
 use dynamiccl_policies::policy::PolicyTuner;
 
 use super::machine;
-use super::policy_file::shipped;
+use super::policy_file::{is_shipped, shipped};
 use crate::args::{ExportArgs, ExportFormat, MachineArgs};
-use crate::atomic::OutFile;
+use crate::atomic::{Apart, OutFile};
 use crate::exit::Ending;
 use crate::session::Session;
 use report::{Made, Report, Rules};
@@ -32,7 +32,9 @@ pub fn run(args: &ExportArgs, session: &Session) -> Result<Ending> {
     // What decides something else than NCCL's knobs can be copied, and nothing else.
     let decides = args.format == ExportFormat::NcclCsv || args.history.is_some() || args.calibrate_guard;
     let open = if decides { Frozen::open_tuner } else { Frozen::open };
-    let source = policy(args)?.map_or_else(shipped, |file| Ok(open(&file)?))?;
+    let file = policy(args)?;
+    apart(args, file.as_deref())?;
+    let source = file.map_or_else(shipped, |file| Ok(open(&file)?))?;
     let out = OutFile::create(&args.out)?;
     let (frozen, recalled) = match &args.history {
         Some(file) => {
@@ -68,6 +70,20 @@ pub fn run(args: &ExportArgs, session: &Session) -> Result<Ending> {
     Ok(Ending::Done)
 }
 
+/// Makes sure that nothing is written over what is read. The file of --policy may be: that is how a policy is
+/// brought up to date. A run keeps its own.
+fn apart(args: &ExportArgs, policy: Option<&Path>) -> Result<()> {
+    Apart::default()
+        .reads("--run", policy.filter(|_| args.run.is_some()))
+        .reads("--history", &args.history)
+        .reads("--results", &args.results)
+        .reads("--cluster", &args.machine.cluster)
+        .reads("--topo", &args.machine.topo)
+        .reads("--graph", &args.graphs.graph)
+        .writes("--out", [&args.out])?;
+    Ok(())
+}
+
 /// The policy with its parent, where it decides otherwise than that.
 fn descended(mut policy: Frozen, source: &Frozen) -> Frozen {
     if policy.weights != source.weights || policy.about.margin != source.about.margin {
@@ -88,7 +104,7 @@ fn chosen(mut policy: Frozen, among: &[u64]) -> Frozen {
 fn policy(args: &ExportArgs) -> Result<Option<PathBuf>> {
     match (&args.policy, &args.run) {
         (None, Some(run)) => Ok(Some(run::policy_of(run)?)),
-        (file, _) => Ok(file.clone()),
+        (file, _) => Ok(file.clone().filter(|file| !is_shipped(file))),
     }
 }
 

@@ -15,7 +15,7 @@ use super::guard::{Calibration, Tried};
 use crate::args::{ExportArgs, ExportFormat};
 use crate::commands::machine::name;
 use crate::table::{Column, Table};
-use crate::words::counted;
+use crate::words::{counted, quoted};
 
 const MARGINS: [Column; 6] = [
     Column::right("margin"),
@@ -141,7 +141,7 @@ impl fmt::Display for Report {
         }
         let nodes = counted(table.nodes, "node");
         writeln!(f, "Summary  wrote {} rules for {nodes} of {} to {out}", table.rules, table.cluster)?;
-        writeln!(f, "         use it with NCCL_TUNER_CONFIG_FILE={out}")
+        writeln!(f, "         use it with NCCL_TUNER_CONFIG_FILE={}", quoted(out))
     }
 }
 

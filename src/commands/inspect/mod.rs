@@ -9,10 +9,9 @@ use std::path::Path;
 use anyhow::{Context, Result, bail};
 use dynamiccl_env::cluster::Cluster;
 use dynamiccl_policies::frozen::{self, Frozen, SHIPPED};
-use dynamiccl_policies::nccl_csv::Table;
 
 use super::machine::name;
-use super::policy_file::{looks_frozen, shipped};
+use super::policy_file::{self, is_shipped, looks_frozen, shipped};
 use crate::args::InspectArgs;
 use crate::exit::Ending;
 use crate::session::Session;
@@ -20,7 +19,8 @@ use report::{Report, What};
 
 /// Looks at the file and says what it is.
 pub fn run(args: &InspectArgs, session: &Session) -> Result<Ending> {
-    let Some(file) = &args.file else { return built_in(session) };
+    let file = args.file.as_deref().filter(|file| !is_shipped(file));
+    let Some(file) = file else { return built_in(session) };
     let bytes = frozen::read_bytes(file).with_context(|| format!("{}: cannot be read", name(file)))?;
     let report = Report { file: name(file), bytes: bytes.len(), what: what(file, &bytes)? };
     session.report("inspect", &report)?;
@@ -52,11 +52,7 @@ fn what(file: &Path, bytes: &[u8]) -> Result<What> {
     if let Some(other) = other(file, text) {
         return Ok(other);
     }
-    let table = Table::parse(text).with_context(|| name(file))?;
-    if table.rules().next().is_none() {
-        bail!("{}: no rule in it, so no table; give a policy or a table", name(file));
-    }
-    Ok(What::Table(table::Summary::new(&table)))
+    Ok(What::Table(table::Summary::new(&policy_file::table(file, text)?)))
 }
 
 /// Files of ours that other commands read.

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
 use dynamiccl_agent::fit::{self, Fit, Ground, Setup};
+use dynamiccl_agent::run::clock::Utc;
 use dynamiccl_env::cluster::Cluster;
 use dynamiccl_env::curriculum::Curriculum;
 use dynamiccl_env::lived::Limits;
@@ -21,7 +22,7 @@ use super::live::lived;
 use super::policy_file::shipped;
 use super::train::settings;
 use crate::args::LiveTrainArgs;
-use crate::atomic::OutFile;
+use crate::atomic::{Apart, OutFile};
 use crate::exit::Ending;
 use crate::interrupt::Interrupted;
 use crate::session::{Session, cores};
@@ -38,6 +39,8 @@ const IDLE: u32 = 8;
 
 /// Makes the plan and carries it out.
 pub fn run(args: &LiveTrainArgs, session: &Session) -> Result<Ending> {
+    apart(args)?;
+    let created = Utc::now()?;
     let source = match args.policy.as_str() {
         SHIPPED => shipped()?,
         file => Frozen::open_tuner(file.as_ref())?,
@@ -52,7 +55,7 @@ pub fn run(args: &LiveTrainArgs, session: &Session) -> Result<Ending> {
     };
     let begun = Instant::now();
     let (fit, interrupted) = train(Setup { ground: ground.clone(), ..plan }, args, session)?;
-    let frozen = policy::fitted(&source, &fit, args, (&ground, session.seed));
+    let frozen = policy::fitted(&source, &fit, args, (&ground, session.seed, created));
     let bytes = frozen.to_bytes();
     Frozen::read(&bytes).context("what would be written cannot be read")?;
     out.finish(&bytes)?;
@@ -62,6 +65,18 @@ pub fn run(args: &LiveTrainArgs, session: &Session) -> Result<Ending> {
     session.report("live train", &report)?;
     ensure!(!interrupted, Interrupted);
     Ok(if report.passed == Some(false) { Ending::No } else { Ending::Done })
+}
+
+/// Makes sure that nothing is written over what is read, and that nothing is judged on what it was fitted to.
+fn apart(args: &LiveTrainArgs) -> Result<()> {
+    Apart::default()
+        .reads_once("--sweep", &args.sweep)?
+        .reads_once("--judge", &args.judge)?
+        .reads("--policy", [&args.policy])
+        .reads("--cluster", &args.cluster)
+        .reads("--curriculum", [&args.curriculum])
+        .writes("--out", [&args.out])?;
+    Ok(())
 }
 
 /// All but what it is fitted to, which may be costly to begin.

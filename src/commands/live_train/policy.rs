@@ -11,7 +11,12 @@ use dynamiccl_policies::frozen::{About, Frozen, Training};
 use crate::args::LiveTrainArgs;
 
 /// The policy, made from `source`.
-pub fn fitted(source: &Frozen, fit: &Fit, args: &LiveTrainArgs, (ground, seed): (&Ground, u64)) -> Frozen {
+pub fn fitted(
+    source: &Frozen,
+    fit: &Fit,
+    args: &LiveTrainArgs,
+    (ground, seed, created): (&Ground, u64, Utc),
+) -> Frozen {
     let best = fit.best();
     let mut nccl = source.about.nccl.clone();
     if !nccl.contains(&VERSION.to_string()) {
@@ -24,7 +29,7 @@ pub fn fitted(source: &Frozen, fit: &Fit, args: &LiveTrainArgs, (ground, seed): 
         steps: best.steps,
         version: env!("CARGO_PKG_VERSION").to_owned(),
         command: command(args, seed),
-        created: Utc::now().to_string(),
+        created: created.to_string(),
         parent: Some(source.hash()),
     };
     let about = About {

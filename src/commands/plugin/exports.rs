@@ -6,6 +6,7 @@ use std::path::Path;
 use serde::Serialize;
 
 use crate::commands::machine;
+use crate::words::quoted;
 
 /// NCCL's variables that a job needs; the profiler does nothing until it is told where to write.
 const VARIABLES: [&str; 2] = ["NCCL_TUNER_PLUGIN", "NCCL_PROFILER_PLUGIN"];
@@ -41,26 +42,5 @@ impl fmt::Display for Exports {
             "# launch-time threads and buffer, NCCL 2.28.7 and newer: the same with NCCL_ENV_PLUGIN"
         )?;
         writeln!(f, "# to check a job: dynamiccl plugin doctor, on all its ranks")
-    }
-}
-
-/// A word that a shell reads back as it is.
-fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+,:@%=".contains(c);
-    if !word.is_empty() && word.chars().all(plain) {
-        return word.to_owned();
-    }
-    format!("'{}'", word.replace('\'', r"'\''"))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_shell_reads_back_what_was_meant() {
-        assert_eq!(quoted("/opt/lib-1.0/x.so"), "/opt/lib-1.0/x.so");
-        assert_eq!(quoted("/my libs/x.so"), "'/my libs/x.so'");
-        assert_eq!(quoted("/it's/$HOME"), r"'/it'\''s/$HOME'");
     }
 }

@@ -8,7 +8,7 @@ mod tables;
 use anyhow::Result;
 
 use crate::args::RailsArgs;
-use crate::atomic::OutFile;
+use crate::atomic::{Apart, OutFile};
 use crate::exit::Ending;
 use crate::session::Session;
 
@@ -20,12 +20,15 @@ pub fn run(args: &RailsArgs, session: &Session) -> Result<Ending> {
         session.report("rails", &tables::Bills::new(args.servers))?;
     } else {
         let plan = study::Plan::new(args, session.seed)?;
+        Apart::default().reads("--policy", [&args.policy]).writes("--html", &args.html)?;
         let file = args.html.as_deref().map(OutFile::create).transpose()?;
         let report = plan.run(session)?;
+        // What was worked out is told even where the page cannot be written.
+        let told = session.report("rails", &report);
         if let Some(file) = file {
             file.finish(html::page(&report, session.seed).as_bytes())?;
         }
-        session.report("rails", &report)?;
+        told?;
     }
     Ok(Ending::Done)
 }

@@ -20,7 +20,7 @@ use dynamiccl_synth::{Assume, Backend, Executor, Machine, Recipe, Sketch, Synthe
 
 use super::machine;
 use crate::args::{MachineArgs, SynthArgs};
-use crate::atomic::OutFile;
+use crate::atomic::{Apart, OutFile};
 use crate::exit::Ending;
 use crate::session::Session;
 use report::Report;
@@ -59,6 +59,7 @@ impl Plan {
             machine.rates.network_channel = rate;
         }
         let choice = choice(args, &machine)?;
+        apart(args)?;
         let create = |path: &Option<_>| path.as_deref().map(OutFile::create).transpose();
         Ok(Plan {
             out: create(&args.out)?,
@@ -115,6 +116,19 @@ impl Plan {
         }
         Ok(report)
     }
+}
+
+/// Makes sure that no file would be written over another, or over what it is made from.
+fn apart(args: &SynthArgs) -> Result<()> {
+    Apart::default()
+        .reads("--cluster", &args.machine.cluster)
+        .reads("--topo", &args.machine.topo)
+        .reads("--sysfs", &args.sysfs)
+        .reads("--sketch-file", &args.sketch_file)
+        .writes("--out", &args.out)?
+        .writes("--picture", &args.picture)?
+        .writes("--sketch-out", &args.sketch_out)?;
+    Ok(())
 }
 
 /// The machine of a synthesizer: a cluster, a dump, or a cluster with the PCIe tree of a node.

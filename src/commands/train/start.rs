@@ -50,7 +50,7 @@ pub fn start<L: Lesson>(asked: Asked, args: &TrainArgs, session: &Session) -> Re
 fn begin<L: Lesson>(curriculum: String, args: &TrainArgs, session: &Session) -> Result<Job<L>> {
     let constants = args.constants.clone().unwrap_or_else(kept::usual_constants);
     let subject = L::load(&curriculum, &constants)?;
-    let now = Utc::now();
+    let now = Utc::now()?;
     let settings = Settings {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         started: now.to_string(),

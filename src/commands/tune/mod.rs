@@ -25,11 +25,12 @@ use dynamiccl_spec::{Bytes, Collective};
 
 use super::machine;
 use crate::args::{Method, SpaceKind, TuneArgs};
+use crate::atomic::Apart;
 use crate::exit::Ending;
 use crate::interrupt::Interrupted;
 use crate::session::Session;
 use report::{About, Report, Tuned};
-use save::Saved;
+use save::{Contents, Saved};
 use task::{Searched, Task};
 
 /// Calls of a full measurement; a trial with less resource is the mean of fewer.
@@ -43,6 +44,7 @@ type Advance<'a> = dyn Fn(u64) -> Result<(), Interrupted> + 'a;
 
 /// Makes the plan and carries it out.
 pub fn run(args: &TuneArgs, session: &Session) -> Result<Ending> {
+    apart(args)?;
     if args.joint {
         return joint::run(args, session);
     }
@@ -63,6 +65,17 @@ pub fn run(args: &TuneArgs, session: &Session) -> Result<Ending> {
     let report = Report::new(plan.about, found.calls, found.search_us, found.searched);
     session.report("tune", &report)?;
     Ok(Ending::Done)
+}
+
+/// Makes sure that no file would be written over another, or over the machine.
+fn apart(args: &TuneArgs) -> Result<()> {
+    Apart::default()
+        .reads("--cluster", &args.machine.cluster)
+        .reads("--topo", &args.machine.topo)
+        .reads("--constants", [&args.constants.constants])
+        .writes("--out", &args.out)?
+        .writes("--surface", &args.surface)?;
+    Ok(())
 }
 
 /// What is tuned.
@@ -120,7 +133,9 @@ impl<'a> Plan<'a> {
             noise,
             budget: task::budget(args.method, args.budget),
         };
-        let saved = args.out.as_deref().map(|path| Saved::new(path, args.searched())).transpose()?;
+        let contents = Contents::of(&cluster, &constants)?;
+        let saved =
+            args.out.as_deref().map(|path| Saved::new(path, args.searched(), contents)).transpose()?;
         let earlier = match &saved {
             Some(saved) if args.resume => saved.earlier(&about, seed)?,
             _ => Vec::new(),
@@ -142,13 +157,15 @@ impl<'a> Plan<'a> {
         let mut found = Found::default();
         for (number, &(collective, bytes)) in self.cells.iter().enumerate() {
             let known = self.earlier.iter().find(|call| (call.collective, call.bytes) == (collective, bytes));
+            let task = || Task::new(self.searched(), &self.asking, &self.simulator, collective, bytes);
+            // Also of a call that is found: nobody has kept its surface.
+            if let Some(path) = &self.args.surface {
+                save::surface(path, &self.about, &task()?)?;
+            }
             if let Some(known) = known {
                 found.calls.push(known.clone());
             } else {
-                let task = Task::new(self.searched(), &self.asking, &self.simulator, collective, bytes)?;
-                if let Some(path) = &self.args.surface {
-                    save::surface(path, &self.about, &task)?;
-                }
+                let task = task()?;
                 let seed = Random::of(seed, number as u64).bits();
                 if self.elsewhere.is_empty() {
                     self.tune(&task, seed, &mut found, advance);

@@ -4,9 +4,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail, ensure};
+use dynamiccl_env::cluster::Cluster;
+use dynamiccl_env::model::ConstantsFile;
 use dynamiccl_policies::nccl_csv::{Channels, Line, Rule, Table};
 use dynamiccl_spec::Collective;
+use dynamiccl_spec::fnv::Fnv;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::report::{About, Tuned};
 use super::task::Task;
@@ -22,6 +26,31 @@ const SCHEMA: u32 = 1;
 pub struct Saved {
     path: PathBuf,
     form: Form,
+    contents: Contents,
+}
+
+/// What the names of files do not say: what was in them. Lookup files of earlier releases say nothing of it.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct Contents {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    cluster_hash: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    constants_hash: Option<String>,
+}
+
+impl Contents {
+    /// The fingerprints of a machine and of the model's constants.
+    pub fn of(cluster: &Cluster, constants: &ConstantsFile) -> Result<Self> {
+        let hash = |text: String| {
+            let mut hash = Fnv::new();
+            hash.text(&text);
+            Some(format!("{:016x}", hash.value()))
+        };
+        Ok(Contents {
+            cluster_hash: hash(cluster.to_toml()?),
+            constants_hash: hash(serde_json::to_string(constants)?),
+        })
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,12 +66,30 @@ struct Lookup {
     seed: u64,
     #[serde(flatten)]
     about: About,
+    #[serde(flatten)]
+    contents: Contents,
     calls: Vec<Tuned>,
+}
+
+impl Lookup {
+    /// The first field in which an earlier file differs, of those that it has.
+    fn other_than(&self, earlier: &Lookup) -> Result<Option<String>> {
+        let fields = |lookup: &Lookup| {
+            let mut document = serde_json::to_value(lookup)?;
+            document["calls"] = Value::Null;
+            anyhow::Ok(document)
+        };
+        let (ours, theirs) = (fields(self)?, fields(earlier)?);
+        let mut both = ours.as_object().into_iter().flatten().filter_map(|(field, ours)| {
+            theirs.get(field).filter(|theirs| *theirs != ours).map(|theirs| (field, theirs, ours))
+        });
+        Ok(both.next().map(|(field, theirs, ours)| format!("{field} is {theirs} there and {ours} here")))
+    }
 }
 
 impl Saved {
     /// The form that the name asks for.
-    pub fn new(path: &Path, space: SpaceKind) -> Result<Self> {
+    pub fn new(path: &Path, space: SpaceKind, contents: Contents) -> Result<Self> {
         let form = match path.extension().and_then(|extension| extension.to_str()) {
             Some("csv") => Form::Table,
             Some("json") => Form::Lookup,
@@ -55,7 +102,7 @@ impl Saved {
         );
         // A bad path costs a second and not a run.
         drop(OutFile::create(path)?);
-        Ok(Saved { path: path.to_owned(), form })
+        Ok(Saved { path: path.to_owned(), form, contents })
     }
 
     /// Whether it is NVIDIA's table.
@@ -73,10 +120,12 @@ impl Saved {
         let text = fs::read_to_string(&self.path).with_context(|| format!("cannot read {path}"))?;
         let lookup: Lookup = serde_json::from_str(&text)
             .with_context(|| format!("{path} is no lookup file; remove it or leave --resume out"))?;
-        ensure!(
-            (lookup.schema, lookup.seed) == (SCHEMA, seed) && lookup.about == *about,
-            "{path} is of another search; give the words that it was made with, or leave --resume out"
-        );
+        if let Some(other) = self.lookup(about, seed, &[]).other_than(&lookup)? {
+            bail!(
+                "{path} is of another search: {other}; give the words and files that it was made with, or leave \
+                 --resume out"
+            );
+        }
         Ok(lookup.calls.into_iter().filter(|call| call.complete).collect())
     }
 
@@ -97,12 +146,14 @@ impl Saved {
     pub fn write(&self, about: &About, seed: u64, calls: &[Tuned]) -> Result<()> {
         let text = match self.form {
             Form::Table => table(about, seed, calls)?.to_string(),
-            Form::Lookup => {
-                let lookup = Lookup { schema: SCHEMA, seed, about: about.clone(), calls: calls.to_vec() };
-                serde_json::to_string_pretty(&lookup)? + "\n"
-            }
+            Form::Lookup => serde_json::to_string_pretty(&self.lookup(about, seed, calls))? + "\n",
         };
         OutFile::create(&self.path)?.finish(text.as_bytes())
+    }
+
+    fn lookup(&self, about: &About, seed: u64, calls: &[Tuned]) -> Lookup {
+        let (about, contents) = (about.clone(), self.contents.clone());
+        Lookup { schema: SCHEMA, seed, about, contents, calls: calls.to_vec() }
     }
 }
 

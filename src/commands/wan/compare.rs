@@ -64,10 +64,12 @@ pub fn run(plan: &Plan<'_>, policy: &Path, session: &Session) -> Result<()> {
         learned: policy.as_mut().map(|policy| comparison.judge(&courses, policy)),
         clairvoyant,
     };
+    // What was worked out is told even where the page cannot be written.
+    let told = session.report("wan", &document);
     if let Some(file) = file {
         file.finish(page::of_comparison(&document, session.seed).as_bytes())?;
     }
-    session.report("wan", &document)
+    told
 }
 
 /// Somebody who was tuned on other traffic, and how.

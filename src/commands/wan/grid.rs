@@ -33,10 +33,12 @@ pub fn run(plan: &Plan<'_>, session: &Session) -> Result<()> {
         cells.push(Cell { chunk_mb, delay_ms, modes });
     }
     let document = Document { about: plan.about(collectives), cadence: plan.args.cadence, cells };
+    // What was worked out is told even where the page cannot be written.
+    let told = session.report("wan", &document);
     if let Some(file) = file {
         file.finish(page::of_grid(&document, session.seed).as_bytes())?;
     }
-    session.report("wan", &document)
+    told
 }
 
 /// One chunk and one delay.

@@ -32,10 +32,12 @@ pub fn run(plan: &Plan<'_>, session: &Session) -> Result<()> {
         cadence: plan.args.cadence,
         modes,
     };
+    // What was worked out is told even where the page cannot be written.
+    let told = session.report("wan", &document);
     if let Some(file) = file {
         file.finish(page::of_modes(&document, session.seed).as_bytes())?;
     }
-    session.report("wan", &document)
+    told
 }
 
 /// The figures of each mode.
