@@ -303,3 +303,24 @@ fn what_was_worked_out_is_told_even_where_a_file_cannot_be_written() {
         assert!(dir.names().is_empty(), "{:?}", dir.names());
     }
 }
+
+/// A parser would take many times its length of memory.
+#[test]
+fn a_file_that_nobody_can_have_written_is_not_read() {
+    let dir = Dir::new();
+    let file = std::fs::File::create(dir.path("big.toml")).unwrap();
+    file.set_len(3 << 30).unwrap();
+    let synth = "synth --cluster dgx_h100 --nodes 2 --collective allgather --bytes 1M";
+    for (words, most) in [
+        ("simulate --cluster big.toml --nodes 2 --collective allreduce --bytes 1M", 16),
+        (&*format!("{SIMULATE} --bytes 1M --constants big.toml"), 16),
+        ("train --curriculum big.toml", 16),
+        ("train --curriculum smoke --config big.toml", 16),
+        (&*format!("{synth} --sketch-file big.toml"), 16),
+        (&*format!("{synth} --sysfs big.toml"), 16),
+        ("synth --verify big.toml", 256),
+    ] {
+        let why = format!("big.toml: 3221225472 bytes is more than the {most} MiB that such a file may have");
+        dir.run(words).assert_error_with(&why);
+    }
+}

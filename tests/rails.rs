@@ -114,3 +114,9 @@ fn what_cannot_be_is_refused_with_a_remedy() {
         assert!(said.stderr.contains(expected), "{words}: {}", said.stderr);
     }
 }
+
+#[test]
+fn ctrl_c_ends_a_long_study() {
+    Dir::new()
+        .interrupt("rails --jitter 0.05 --surprise 0.1 --repetitions 100 --iterations 20 --pp 16 --fsdp 8");
+}

@@ -118,3 +118,12 @@ fn a_joint_search_writes_a_table_with_its_checksum() {
     assert!(number(&document["calls"][0]["gain"]) >= 1.0);
     assert!(number(&document["trials"]) <= 20.0);
 }
+
+#[test]
+fn ctrl_c_ends_the_search_and_leaves_nothing() {
+    let dir = Dir::new();
+    let words = "synth --cluster dgx_h100 --nodes 32 --collective allreduce --bytes 64M";
+    dir.interrupt(&format!("{words} --sketch-out s.toml --picture p.svg"));
+    assert!(dir.names().is_empty(), "{:?}", dir.names());
+    assert_eq!(dir.interrupt(&format!("{words} --json")), "interrupted\n");
+}

@@ -241,6 +241,33 @@ fn ctrl_c_saves_and_the_line_that_it_prints_goes_on() {
     assert!(results(&dir.path(RUN)) == undisturbed(&words));
 }
 
+/// The run was saved before its policy is judged: nothing is lost, and going on judges it.
+#[test]
+fn ctrl_c_ends_the_last_judgement_of_networks_that_change() {
+    for name in ["brief", "rails"] {
+        let dir = Dir::new();
+        brief_wan(&dir);
+        let curriculum = if name == "brief" { "brief.toml" } else { name };
+        let words = SMALL.replace("--eval-worlds 1", "--eval-worlds 1000");
+        let child = start(&dir, &format!("train --curriculum {curriculum} {words}"));
+        let run = format!("checkpoints/{name}__s1__20261115T103310Z");
+        await_file(&dir.path(&run).join("policy.safetensors"));
+        thread::sleep(Duration::from_millis(300));
+        let asked = Instant::now();
+        signal(&child, "-INT");
+        let output = child.wait_with_output().unwrap();
+        assert!(asked.elapsed() < Duration::from_secs(10), "{name}: {:?}", asked.elapsed());
+        assert_eq!(output.status.code(), Some(130), "{name}: {}", said(&output));
+        assert!(
+            said(&output).contains(&format!("saved; go on with: dynamiccl train --resume {run}")),
+            "{name}"
+        );
+        let again = dir.run_with(&format!("train --resume {run} --eval-worlds 1"), &[MOMENT]);
+        assert_eq!(again.code, 0, "{name}: {}", again.stderr);
+        assert!(dir.path(&run).join("eval.json").exists(), "{name}");
+    }
+}
+
 #[test]
 fn a_killed_run_goes_on_to_the_same_bits() {
     let words = format!("{TINY} --steps 2048");

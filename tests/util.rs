@@ -3,6 +3,9 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use assert_cmd::Command;
 use assert_cmd::cargo::cargo_bin;
@@ -119,6 +122,31 @@ impl Dir {
             stdout: String::from_utf8(output.stdout).expect("stdout is text"),
             stderr: String::from_utf8(output.stderr).expect("stderr is text"),
         }
+    }
+
+    /// Runs the program with these words and presses Ctrl-C once the work is under way: it must end soon, with its own
+    /// code. Gives all of stderr.
+    #[track_caller]
+    pub fn interrupt(&self, words: &str) -> String {
+        // Too early, the signal meets a program that is still being loaded.
+        for delay in [500, 2000, 4000] {
+            let mut command = std::process::Command::new(cargo_bin!("dynamiccl"));
+            command.current_dir(self.0.path()).args(words.split_whitespace());
+            let child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn();
+            let child = child.expect("run dynamiccl");
+            thread::sleep(Duration::from_millis(delay));
+            let asked = Instant::now();
+            let mut kill = std::process::Command::new("kill");
+            kill.args(["-INT", &child.id().to_string()]).status().expect("send a signal");
+            let output = child.wait_with_output().expect("wait for dynamiccl");
+            let stderr = String::from_utf8(output.stderr).expect("stderr is text");
+            if let Some(code) = output.status.code() {
+                assert_eq!((code, stderr.lines().last()), (130, Some("interrupted")), "{stderr}");
+                assert!(asked.elapsed() < Duration::from_secs(10), "{:?}", asked.elapsed());
+                return stderr;
+            }
+        }
+        panic!("{words}: Ctrl-C was never caught");
     }
 }
 

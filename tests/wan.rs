@@ -163,3 +163,10 @@ fn the_environment_keeps_the_contract() {
         .run("check-env wan --curriculum wann")
         .assert_error("error: unknown curriculum \"wann\"; did you mean \"wan\"? (known: wan); or give a file ending in .toml");
 }
+
+#[test]
+fn ctrl_c_ends_a_long_comparison_and_leaves_nothing() {
+    let dir = Dir::new();
+    dir.interrupt("wan --policy learned --collectives 1000000 --html page.html");
+    assert!(dir.names().is_empty(), "{:?}", dir.names());
+}

@@ -17,7 +17,7 @@ use crate::learn::{Device, Learner, MissingDevice};
 use crate::params::Layout;
 use crate::progress::Update;
 use crate::rollout::Trainable;
-use crate::subject::{Look, Subject, Verdict};
+use crate::subject::{Look, Stop, Subject, Verdict};
 use crate::trainer::{At, Makings, Saved, Trainer};
 
 /// The seed of the worlds that policies are judged on while they train; evaluations use another.
@@ -228,33 +228,45 @@ impl<S: Subject> Training<S> {
 
     /// The policy to leave behind, and its step: the best of this stage, or the present one where that was never judged or,
     /// judged now, does better. Whoever goes on training finds everything as it was.
-    pub fn outcome(&self) -> Result<(Weights, u64), TrainError> {
+    ///
+    /// `going_on` is asked while it is judged and stops that with its error.
+    pub fn outcome<E: Stop>(&self, going_on: impl Fn() -> Result<(), E> + Sync) -> Result<(Weights, u64), E> {
         let now = (self.weights(), self.steps());
         let Some(best) = &self.best else { return Ok(now) };
         let kept = (best.weights.clone(), best.step);
         if self.judged_at == self.stage_step {
             return Ok(kept);
         }
-        let verdict = self.look(&now.0, VALIDATION, self.setup.config.evaluation.worlds)?;
+        let worlds = self.setup.config.evaluation.worlds;
+        let verdict = self.look(&now.0, VALIDATION, worlds, |_| going_on())?;
         Ok(if verdict.score() < best.score { now } else { kept })
     }
 
     /// Does the next unit of work.
     pub fn step(&mut self) -> Result<Event<S::Verdict>, TrainError> {
+        self.step_while(|| Ok(()))
+    }
+
+    /// The same; `going_on` is asked while a policy is judged and stops that with its error, after which everything is as
+    /// it was before.
+    pub fn step_while<E: Stop>(
+        &mut self,
+        going_on: impl Fn() -> Result<(), E> + Sync,
+    ) -> Result<Event<S::Verdict>, E> {
         let stage = &self.stages[self.stage];
         let (promotion, most) = (S::promotion(stage), self.most_steps(stage));
         let over = self.stage_step >= most;
         let due = self.stage_step - self.judged_at >= self.setup.config.evaluation.every;
         if (over && self.judged_at < self.stage_step) || due {
-            return self.judge();
+            return self.judge(going_on);
         }
         let last = self.stage + 1 == self.stages.len();
         let passed = self.regret.is_some_and(|regret| regret <= promotion.regret);
         let early = !last && passed && self.stage_step >= promotion.min_steps;
         match (over || early, last) {
             (true, true) => Ok(Event::Done { step: self.steps() }),
-            (true, false) => self.promote(passed),
-            (false, _) => self.update(most),
+            (true, false) => Ok(self.promote(passed)?),
+            (false, _) => Ok(self.update(most)?),
         }
     }
 
@@ -275,11 +287,15 @@ impl<S: Subject> Training<S> {
         Ok(Event::Promoted { step: self.steps(), from, to, regret, passed })
     }
 
-    fn judge(&mut self) -> Result<Event<S::Verdict>, TrainError> {
+    fn judge<E: Stop>(
+        &mut self,
+        going_on: impl Fn() -> Result<(), E> + Sync,
+    ) -> Result<Event<S::Verdict>, E> {
         let began = Instant::now();
         let weights = self.weights();
         // In worlds that neither training nor an evaluation meets.
-        let verdict = self.look(&weights, VALIDATION, self.setup.config.evaluation.worlds)?;
+        let worlds = self.setup.config.evaluation.worlds;
+        let verdict = self.look(&weights, VALIDATION, worlds, |_| going_on())?;
         self.judged_at = self.stage_step;
         let (regret, score) = (verdict.regret(), verdict.score());
         self.regret = Some(regret);
@@ -291,10 +307,18 @@ impl<S: Subject> Training<S> {
         Ok(Event::Judged { step: self.steps(), stage: self.stage, verdict, best, seconds })
     }
 
-    /// Judges a policy on the present stage, in so many worlds of a seed.
-    pub fn look(&self, weights: &Weights, seed: u64, worlds: u32) -> Result<S::Verdict, TrainError> {
+    /// Judges a policy on the present stage, in so many worlds of a seed; `step` is told how far that is and stops with
+    /// its error.
+    pub fn look<E: Stop>(
+        &self,
+        weights: &Weights,
+        seed: u64,
+        worlds: u32,
+        step: impl Fn(u64) -> Result<(), E> + Sync,
+    ) -> Result<S::Verdict, E> {
         let Setup { subject, config, threads, .. } = &self.setup;
-        subject.judge(&self.stages[self.stage], weights, &Look { config, seed, worlds, threads: *threads })
+        let look = Look { config, seed, worlds, threads: *threads };
+        subject.judge(&self.stages[self.stage], weights, &look, step)
     }
 }
 

@@ -6,7 +6,7 @@ use std::convert::Infallible;
 use std::error::Error;
 
 use dynamiccl_env::wan::compare::Comparison;
-use dynamiccl_env::wan::control::Cadence;
+use dynamiccl_env::wan::control::{Cadence, Controller};
 use dynamiccl_env::wan::{Costs, Network, Setting};
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -22,16 +22,17 @@ fn main() -> Result<(), Box<dyn Error>> {
         let costs = Costs { rebuild_ms, reroute_ms };
         let comparison =
             Comparison { setting: &setting, costs, rho, lag: 0, traces, collectives, seed: 1, threads: 2 };
-        let Ok(courses) = comparison.courses(|| Ok::<_, Infallible>(()));
-        let mut cadence = comparison.best_cadence(&courses).ok_or("no cadence")?;
-        let mut threshold = comparison.best_threshold(&courses).ok_or("no trigger")?;
-        let Ok(least) = comparison.clairvoyant(&courses, || Ok::<_, Infallible>(()))?;
-        let all = [
-            comparison.judge(&courses, &mut { Cadence::STUDY }),
-            comparison.judge(&courses, &mut cadence),
-            comparison.judge(&courses, &mut threshold),
-            least,
-        ];
+        let step = |_| Ok::<_, Infallible>(());
+        let Ok(courses) = comparison.courses(step);
+        let Ok(cadence) = comparison.best_cadence(&courses, step);
+        let Ok(threshold) = comparison.best_threshold(&courses, step);
+        let (mut cadence, mut threshold) = (cadence.ok_or("no cadence")?, threshold.ok_or("no trigger")?);
+        let Ok(least) = comparison.clairvoyant(&courses, step)?;
+        let judge = |controller: &mut dyn Controller| {
+            let Ok(figures) = comparison.judge(&courses, controller, step);
+            figures
+        };
+        let all = [judge(&mut { Cadence::STUDY }), judge(&mut cadence), judge(&mut threshold), least];
         let cells = all.map(|f| format!("{:6.2} ± {:5.2}", f.mean_ms, f.std_ms.unwrap_or(0.0)));
         println!("{rho:5}  {rebuild_ms:3}/{reroute_ms}  {}  {cadence:?} {threshold:?}", cells.join("   "));
     }

@@ -30,6 +30,7 @@ pub mod schedules;
 pub mod sim;
 pub mod sim_env;
 pub mod swept;
+pub mod text;
 pub mod threads;
 pub mod trace;
 pub mod trigger;

@@ -22,9 +22,18 @@ const PATHS: usize = Head::Path.size();
 const CHANNELS: usize = Head::Channels.size();
 const CHUNKS: usize = Head::Chunk.size();
 
-/// Pairs that could have been chosen, with how likely every choice should have been.
+/// What should have been chosen. Each part is there where it is known of some call: where all took the schedule, paths
+/// alone are learned.
 #[derive(Debug)]
 pub(super) struct Lesson {
+    pairs: Option<Pairs>,
+    /// Where in the paths of all calls NCCL's and the schedule's are, and how likely each should have been.
+    paths: Option<(Tensor<1, Int>, Tensor<1>)>,
+}
+
+/// Pairs that could have been chosen, with how likely every choice should have been.
+#[derive(Debug)]
+struct Pairs {
     /// Which call, by pair.
     rows: Tensor<1, Int>,
     /// Which pair.
@@ -35,9 +44,6 @@ pub(super) struct Lesson {
     chunks: Tensor<3>,
     /// How likely each pair should have been.
     of_pairs: Tensor<1>,
-    /// Where in the paths of all calls NCCL's and the schedule's are, and how likely each should have been; none
-    /// where no call had a schedule.
-    paths: Option<(Tensor<1, Int>, Tensor<1>)>,
     /// How likely each number of channels after it, weighed by how much the pair counts.
     of_channels: Tensor<2>,
     /// The same for chunks after these.
@@ -91,13 +97,32 @@ impl Lesson {
                 rows.add(at, mask, &runs, truth, by);
             }
         }
-        (!rows.rows.is_empty()).then(|| rows.tensors(device))
+        let paths = rows.paths(device);
+        let pairs = (!rows.rows.is_empty()).then(|| rows.tensors(device));
+        (pairs.is_some() || paths.is_some()).then_some(Lesson { pairs, paths })
     }
 
     /// −ln likelihood of what should have been chosen, of path and pair and of what comes after them, of what that would
     /// have won, and of what every pair would have taken; then how much less than nothing is expected to be won by
     /// choosing as the network does; all summed over calls.
     pub fn losses(&self, leaves: &Leaves, said: &Said) -> [Tensor<1>; 5] {
+        let mut losses = match &self.pairs {
+            Some(pairs) => pairs.losses(leaves, said),
+            None => std::array::from_fn(|_| Tensor::zeros([1], &said.estimates.device())),
+        };
+        if let Some((places, likely)) = &self.paths {
+            let paths = said.ln_probabilities[Head::Path as usize].clone();
+            let rows = paths.dims()[0];
+            let paths = paths.reshape([rows * PATHS]).select(0, places.clone());
+            losses[0] = losses[0].clone() + (paths * likely.clone()).sum().neg();
+        }
+        losses
+    }
+}
+
+impl Pairs {
+    /// The losses of a lesson without its paths.
+    fn losses(&self, leaves: &Leaves, said: &Said) -> [Tensor<1>; 5] {
         let count = self.of_pairs.dims()[0];
         let of_pairs = leaves.get("resource.pair").select(0, self.pairs.clone());
         let u = leaves.tanh(said.resource.clone().select(0, self.rows.clone()) + of_pairs);
@@ -113,18 +138,11 @@ impl Lesson {
         let lost = self.lost(&pairs, &channels, &chunks);
         let (channels, chunks) = (channels * self.of_channels.clone(), chunks * self.of_chunks.clone());
         let pairs = pairs * self.of_pairs.clone();
-        let first = match &self.paths {
-            Some((places, likely)) => {
-                let paths = said.ln_probabilities[Head::Path as usize].clone().reshape([rows * PATHS]);
-                pairs.sum() + (paths.select(0, places.clone()) * likely.clone()).sum()
-            }
-            None => pairs.sum(),
-        };
         let estimates = said.estimates.clone().reshape([rows * 2 * PAIRS]);
         let mean = estimates.clone().select(0, self.means.clone());
         let spread = estimates.select(0, self.means.clone() + PAIRS as i32);
         let times = surprise(mean, spread, &self.times, &self.timed);
-        [first.neg(), (channels.sum() + chunks.sum()).neg(), gain, times, lost]
+        [pairs.sum().neg(), (channels.sum() + chunks.sum()).neg(), gain, times, lost]
     }
 
     /// Less than nothing is what choosing by these (ln) probabilities is expected to win. By likelihoods alone a choice
@@ -203,7 +221,16 @@ impl Rows {
         mean
     }
 
-    fn tensors(self, device: &Device) -> Lesson {
+    /// The places of paths and how likely each should have been; none where no call had a schedule.
+    fn paths(&self, device: &Device) -> Option<(Tensor<1, Int>, Tensor<1>)> {
+        let choices = self.paths.len();
+        (choices > 0).then(|| {
+            let places = Tensor::from_data(TensorData::new(self.paths.clone(), [choices]), device);
+            (places, Tensor::from_data(TensorData::new(self.of_paths.clone(), [choices]), device))
+        })
+    }
+
+    fn tensors(self, device: &Device) -> Pairs {
         let count = self.rows.len();
         let place = |width: usize| {
             self.rows
@@ -213,19 +240,13 @@ impl Rows {
                 .collect::<Vec<i32>>()
         };
         let (places, means) = (place(PAIRS), place(2 * PAIRS));
-        let choices = self.paths.len();
-        let paths = (choices > 0).then(|| {
-            let places = Tensor::from_data(TensorData::new(self.paths, [choices]), device);
-            (places, Tensor::from_data(TensorData::new(self.of_paths, [choices]), device))
-        });
         let indices = |of: Vec<i32>| Tensor::from_data(TensorData::new(of, [count]), device);
         let column = |of: Vec<f32>| Tensor::from_data(TensorData::new(of, [count]), device);
         let chunks = |of: Vec<f32>, channels| {
             matrix(of, [count, channels * CHUNKS], device).reshape([count, channels, CHUNKS])
         };
-        Lesson {
+        Pairs {
             places: indices(places),
-            paths,
             means: indices(means),
             times: column(self.times),
             timed: column(self.timed),

@@ -27,7 +27,7 @@ pub use settings::Settings;
 
 use checkpoint::{Broken, Saved};
 use clock::Utc;
-use dynamiccl_env::whole;
+use dynamiccl_env::{text, whole};
 use lock::Lock;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -85,7 +85,7 @@ impl Run {
     /// Takes up the run of a folder. What a killed process has left half-written is removed.
     pub fn open(folder: &Path) -> Result<Self, RunError> {
         let path = folder.join(SETTINGS);
-        let text = fs::read_to_string(&path).map_err(|why| match why.kind() {
+        let text = text::read(&path).map_err(|why| match why.kind() {
             ErrorKind::NotFound | ErrorKind::NotADirectory => RunError::NoRun { path: folder.to_owned() },
             _ => RunError::Read { path: path.clone(), why },
         })?;
@@ -104,7 +104,7 @@ impl Run {
         for entry in entries {
             let folder = entry.map_err(RunError::read(out))?.path();
             let file = folder.join(SETTINGS);
-            let Ok(text) = fs::read_to_string(&file) else { continue };
+            let Ok(text) = text::read(&file) else { continue };
             // What a run of another build says may mean nothing here; its folder still says when it began.
             let (started, known) = match Settings::from_toml(&file, &text) {
                 Ok(settings) => (settings.started.replace(['-', ':'], ""), Ok(folder)),

@@ -15,11 +15,10 @@ use dynamiccl_policies::policy::{Policy, PolicyTuner};
 use dynamiccl_spec::GateSet;
 use dynamiccl_spec::gates::Gate;
 
-use super::{ByPlace, Figures, Look, Subject, Verdict};
+use super::{ByPlace, Figures, Look, Stop, Subject, Verdict};
 use crate::config::Config;
 use crate::run::map::Maps;
 use crate::run::settings::StageSettings;
-use crate::training::TrainError;
 
 /// A curriculum of NCCL's knobs.
 #[derive(Debug, Clone)]
@@ -83,7 +82,13 @@ impl Subject for Knobs {
     }
 
     /// On the machines of the stage, as their files say them to be.
-    fn judge(&self, stage: &Arc<Stage>, weights: &Weights, look: &Look<'_>) -> Result<Report, TrainError> {
+    fn judge<E: Stop>(
+        &self,
+        stage: &Arc<Stage>,
+        weights: &Weights,
+        look: &Look<'_>,
+        step: impl Fn(u64) -> Result<(), E> + Sync,
+    ) -> Result<Report, E> {
         let machines = machines(stage)?;
         let evaluation = Evaluation {
             seed: look.seed,
@@ -101,7 +106,7 @@ impl Subject for Knobs {
         let entrant = Entrant::tuner("policy", move |_| {
             Box::new(PolicyTuner::new(Arc::clone(&policy), refresh).without_notes())
         });
-        evaluation.cells(&machines, &headroom::sizes(), &[entrant], || Ok(()))
+        evaluation.cells(&machines, &headroom::sizes(), &[entrant], || step(1))
     }
 
     fn maps(stage: &Arc<Stage>) -> Option<Maps> {

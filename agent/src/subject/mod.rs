@@ -11,6 +11,7 @@ pub mod wan;
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 
+use dynamiccl_env::cluster::ClusterError;
 use dynamiccl_env::curriculum::{Kind, Promotion};
 use dynamiccl_policies::network::Weights;
 use dynamiccl_spec::GateSet;
@@ -67,19 +68,25 @@ pub trait Subject: Debug {
     /// Makes environments with jobs from these stages.
     fn make(&self, stages: &[Self::Stage], config: &Config) -> impl Fn() -> Self::Env;
 
-    /// Judges a policy on a stage.
-    fn judge(
+    /// Judges a policy on a stage; `step` is told how far that is and stops with its error.
+    fn judge<E: Stop>(
         &self,
         stage: &Self::Stage,
         weights: &Weights,
         look: &Look<'_>,
-    ) -> Result<Self::Verdict, TrainError>;
+        step: impl Fn(u64) -> Result<(), E> + Sync,
+    ) -> Result<Self::Verdict, E>;
 
     /// Machines of a stage whose decisions can be drawn.
     fn maps(_: &Self::Stage) -> Option<Maps> {
         None
     }
 }
+
+/// What can end a judgement: errors of its own, and whatever else somebody wants to stop it with.
+pub trait Stop: Send + From<TrainError> + From<ClusterError> {}
+
+impl<E: Send + From<TrainError> + From<ClusterError>> Stop for E {}
 
 /// How closely a policy is looked at.
 #[derive(Debug, Clone, Copy)]

@@ -16,7 +16,7 @@ use dynamiccl_spec::GateSet;
 use serde::Serialize;
 
 use super::actor::Actor;
-use super::{Figures, Look, Subject, Verdict, usual, with_mean};
+use super::{Figures, Look, Stop, Subject, Verdict, usual, with_mean};
 use crate::config::Config;
 use crate::run::settings::StageSettings;
 use crate::training::TrainError;
@@ -29,6 +29,9 @@ pub const DELAY: f64 = 100e3;
 pub const JITTER: Jitter = Jitter { compute: 0.05, surprise: 0.1 };
 /// Iterations of a repetition.
 const ITERATIONS: usize = 4;
+
+/// Who is judged.
+const JUDGED: usize = 4;
 
 /// A curriculum of photonic rails.
 #[derive(Debug)]
@@ -65,6 +68,11 @@ impl Rails {
     pub fn new(name: &str, stage: RailsStage) -> Result<Self, TrainError> {
         let usual = usual(name, &stage.agent)?;
         Ok(Rails { name: name.to_owned(), stage: Arc::new(stage), usual })
+    }
+
+    /// Steps that a judgement in so many worlds tells of: each is drawn, then met by everybody and the baseline.
+    pub fn steps(worlds: u32) -> u64 {
+        (JOBS.len() * (1 + 1 + JUDGED)) as u64 * u64::from(worlds)
     }
 
     /// Pipeline stages of the jobs that policies are judged on.
@@ -110,24 +118,39 @@ impl Subject for Rails {
         move || Dressed::new(RailsEnv::new(Arc::clone(&stage))).expect("it fits")
     }
 
-    fn judge(&self, _: &Self::Stage, weights: &Weights, look: &Look<'_>) -> Result<RailsVerdict, TrainError> {
-        let of = |&(pp, gflops): &(u32, f64)| cell(pp, gflops, weights, look);
-        Ok(RailsVerdict { cells: JOBS.iter().map(of).collect() })
+    fn judge<E: Stop>(
+        &self,
+        _: &Self::Stage,
+        weights: &Weights,
+        look: &Look<'_>,
+        step: impl Fn(u64) -> Result<(), E> + Sync,
+    ) -> Result<RailsVerdict, E> {
+        let of = |&(pp, gflops): &(u32, f64)| cell(pp, gflops, weights, look, &step);
+        Ok(RailsVerdict { cells: JOBS.iter().map(of).collect::<Result<_, E>>()? })
     }
 }
 
-fn cell(pp: u32, gflops: f64, weights: &Weights, look: &Look<'_>) -> RailsCell {
+fn cell<E>(
+    pp: u32,
+    gflops: f64,
+    weights: &Weights,
+    look: &Look<'_>,
+    step: impl Fn(u64) -> Result<(), E>,
+) -> Result<RailsCell, E> {
     let timing = Timing { flops_per_us: gflops * 1e3, ..Timing::default() };
     let fabric = Fabric::default().with_delay(DELAY);
     let job = Job::new(paper_recipe(pp, 2, pp), timing, fabric).expect("a job of the paper's form");
-    let draw = |at| Iterations::draw(&job, ITERATIONS, &JITTER, seed_of(look.seed, at as usize));
-    let repetitions: Vec<Iterations> = (0..look.worlds).map(draw).collect();
+    let draw = |at| {
+        let iterations = Iterations::draw(&job, ITERATIONS, &JITTER, seed_of(look.seed, at as usize));
+        step(1).map(|()| iterations)
+    };
+    let repetitions: Vec<Iterations> = (0..look.worlds).map(draw).collect::<Result<_, E>>()?;
     let (mut rule, mut split, mut policy) =
         (Always::PROVISIONED, Always::STATIC_SPLIT, Actor::rails(weights));
-    let mut all: [&mut dyn Controller; 4] = [&mut rule, &mut split, &mut Greedy, &mut policy];
-    let results = judge(&job, &repetitions, &mut all).1;
+    let mut all: [&mut dyn Controller; JUDGED] = [&mut rule, &mut split, &mut Greedy, &mut policy];
+    let results = judge(&job, &repetitions, &mut all, || step(1))?.1;
     let [provisioned, static_split, greedy, learned] = [0, 1, 2, 3].map(|at: usize| results[at].increase);
-    RailsCell { pp, provisioned, static_split, greedy, learned }
+    Ok(RailsCell { pp, provisioned, static_split, greedy, learned })
 }
 
 impl RailsVerdict {

@@ -10,13 +10,14 @@ use dynamiccl_env::curriculum::{Kind, Promotion};
 use dynamiccl_env::gym::Dressed;
 use dynamiccl_env::threads::each;
 use dynamiccl_env::wan::compare::{Comparison, Courses};
+use dynamiccl_env::wan::control::Controller;
 use dynamiccl_env::wan::{Costs, Network, Setting, WanCurriculum, WanEnv};
 use dynamiccl_policies::network::Weights;
 use dynamiccl_spec::GateSet;
 use serde::Serialize;
 
 use super::actor::Actor;
-use super::{Figures, Look, Subject, Verdict, usual, with_mean};
+use super::{Figures, Look, Stop, Subject, Verdict, usual, with_mean};
 use crate::config::Config;
 use crate::run::settings::StageSettings;
 use crate::training::TrainError;
@@ -77,38 +78,71 @@ impl Wan {
         Ok(Wan { curriculum: Arc::new(curriculum), usual, validation: OnceLock::new() })
     }
 
-    fn yardsticks(&self, look: &Look<'_>) -> Yardsticks {
+    /// Steps that a judgement in so many worlds that nobody was judged in yet tells of: collectives.
+    pub fn steps(&self, worlds: u32) -> u64 {
+        // Traffic to tune on, traffic to judge on, and the clairvoyant.
+        3 * (self.curriculum.file.rho.iter().count() * COLLECTIVES) as u64 * u64::from(worlds)
+    }
+
+    fn yardsticks<E: Send>(
+        &self,
+        look: &Look<'_>,
+        step: impl Fn(u64) -> Result<(), E> + Sync,
+    ) -> Result<Yardsticks, E> {
         let mut rhos: Vec<f64> = self.curriculum.file.rho.iter().map(|(rho, _)| *rho).collect();
         rhos.sort_by(f64::total_cmp);
-        each(look.threads, &mut rhos, |_, rho| Yardstick::new(*rho, look))
+        each(look.threads, &mut rhos, |_, rho| Yardstick::new(*rho, look, &step)).into_iter().collect()
+    }
+
+    /// What policies are judged beside while they train, worked out the first time.
+    fn validation<E: Send>(
+        &self,
+        look: &Look<'_>,
+        step: impl Fn(u64) -> Result<(), E> + Sync,
+    ) -> Result<&(Yardsticks, u64, u32), E> {
+        if let Some(known) = self.validation.get() {
+            return Ok(known);
+        }
+        let new = (self.yardsticks(look, step)?, look.seed, look.worlds);
+        Ok(self.validation.get_or_init(|| new))
     }
 }
 
 impl Yardstick {
-    fn new(rho: f64, look: &Look<'_>) -> Self {
+    fn new<E: Send>(
+        rho: f64,
+        look: &Look<'_>,
+        step: impl Fn(u64) -> Result<(), E> + Sync,
+    ) -> Result<Self, E> {
         let [gpus, routers] = STUDY;
         let network = Network::even(2, gpus, routers).expect("the study's network");
         let setting = Setting::new(network).expect("an allgather goes round every ring");
         let comparison = comparison(&setting, rho, look);
-        let courses = comparison.courses(|| Ok::<_, ()>(())).expect("nothing stops it");
+        let courses = comparison.courses(&step)?;
         let of = |ms: Option<f64>| ms.unwrap_or(f64::INFINITY);
-        let cadence = comparison.best_cadence(&courses);
-        let threshold = comparison.best_threshold(&courses);
-        let known = comparison.clairvoyant(&courses, || Ok::<_, ()>(())).expect("few enough rings");
+        let judge = |by: &mut dyn Controller| Ok(comparison.judge(&courses, by, &step)?.mean_ms);
+        let cadence = comparison.best_cadence(&courses, &step)?;
+        let threshold = comparison.best_threshold(&courses, &step)?;
+        let known = comparison.clairvoyant(&courses, &step).expect("few enough rings")?;
         let others = WanCell {
             rho,
-            best_cadence: of(cadence.map(|mut best| comparison.judge(&courses, &mut best).mean_ms)),
-            threshold: of(threshold.map(|mut best| comparison.judge(&courses, &mut best).mean_ms)),
+            best_cadence: of(cadence.map(|mut best| judge(&mut best)).transpose()?),
+            threshold: of(threshold.map(|mut best| judge(&mut best)).transpose()?),
             learned: 0.0,
-            clairvoyant: of(known.ok().map(|figures| figures.mean_ms)),
+            clairvoyant: known.mean_ms,
         };
-        Yardstick { rho, courses, others, setting }
+        Ok(Yardstick { rho, courses, others, setting })
     }
 
-    fn judge(&self, weights: &Weights, look: &Look<'_>) -> WanCell {
+    fn judge<E>(
+        &self,
+        weights: &Weights,
+        look: &Look<'_>,
+        step: impl Fn(u64) -> Result<(), E>,
+    ) -> Result<WanCell, E> {
         let comparison = comparison(&self.setting, self.rho, look);
-        let learned = comparison.judge(&self.courses, &mut Actor::wan(weights)).mean_ms;
-        WanCell { learned, ..self.others }
+        let learned = comparison.judge(&self.courses, &mut Actor::wan(weights), step)?.mean_ms;
+        Ok(WanCell { learned, ..self.others })
     }
 }
 
@@ -154,17 +188,19 @@ impl Subject for Wan {
         move || Dressed::new(WanEnv::new(Arc::clone(&curriculum))).expect("it fits")
     }
 
-    fn judge(
+    fn judge<E: Stop>(
         &self,
         _: &Arc<WanCurriculum>,
         weights: &Weights,
         look: &Look<'_>,
-    ) -> Result<WanVerdict, TrainError> {
-        let new = || (self.yardsticks(look), look.seed, look.worlds);
-        let known = self.validation.get_or_init(new);
-        let other = ((known.1, known.2) != (look.seed, look.worlds)).then(|| self.yardsticks(look));
+        step: impl Fn(u64) -> Result<(), E> + Sync,
+    ) -> Result<WanVerdict, E> {
+        let known = self.validation(look, &step)?;
+        let another = (known.1, known.2) != (look.seed, look.worlds);
+        let other = another.then(|| self.yardsticks(look, &step)).transpose()?;
         let mut yardsticks: Vec<&Yardstick> = other.as_ref().unwrap_or(&known.0).iter().collect();
-        let cells = each(look.threads, &mut yardsticks, |_, yardstick| yardstick.judge(weights, look));
+        let judge = |_, yardstick: &mut &Yardstick| yardstick.judge(weights, look, &step);
+        let cells = each(look.threads, &mut yardsticks, judge).into_iter().collect::<Result<_, E>>()?;
         Ok(WanVerdict { cells })
     }
 }

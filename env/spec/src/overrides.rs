@@ -132,6 +132,7 @@ impl Overrides {
             // 2 is NCCL's "decide yourself".
             "NCCL_PAT_ENABLE" => self.pat = Some(number()?).filter(|&n| n != 2).map(|n| n != 0),
             "NCCL_NET_OVERHEAD" => self.net_overhead_ns = Some(number()?),
+            Self::GATHERING => self.gathers_broadcasts = number()? != 0,
             _ => return Err(bad(format!("unknown variable (known: {})", Self::VARIABLES.join(", ")))),
         }
         Ok(())

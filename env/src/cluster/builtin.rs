@@ -8,6 +8,7 @@ use std::path::Path;
 use dynamiccl_spec::words::look_up;
 
 use super::{Cluster, ClusterError};
+use crate::text;
 
 macro_rules! built_in {
     ($name:literal) => {
@@ -68,7 +69,7 @@ impl Cluster {
                     .map_err(ClusterError::Unknown)?;
             return Cluster::from_toml(&format!("{name}.toml"), text);
         }
-        let text = std::fs::read_to_string(name_or_path)
+        let text = text::read(name_or_path)
             .map_err(|source| ClusterError::Read { path: name_or_path.to_owned(), source })?;
         Cluster::from_toml(name_or_path, &text)
     }

@@ -9,7 +9,6 @@ mod kind;
 mod mix;
 mod stage;
 
-use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -17,6 +16,7 @@ use dynamiccl_spec::words::look_up;
 use serde::Deserialize;
 
 use crate::cluster::Cluster;
+use crate::text;
 use crate::workload::ModelShape;
 pub use error::CurriculumError;
 pub use kind::Kind;
@@ -145,7 +145,7 @@ pub(crate) fn read(name: &str) -> Result<Option<String>, CurriculumError> {
         return Ok(None);
     }
     let unreadable = |error| CurriculumError::Read { file: name.to_owned(), error };
-    fs::read_to_string(name).map(Some).map_err(unreadable)
+    text::read(name).map(Some).map_err(unreadable)
 }
 
 fn parse<T: serde::de::DeserializeOwned>(name: &str, text: &str) -> Result<T, CurriculumError> {

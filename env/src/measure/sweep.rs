@@ -18,6 +18,7 @@ use super::Row;
 use super::clock::Clock;
 use super::error::{Fault, MeasureError};
 use super::sheet::Sheet;
+use crate::text;
 
 /// The columns of a sweep; others are ignored.
 pub(super) const COLUMNS: [&str; 9] =
@@ -138,11 +139,11 @@ impl About {
 
     fn of(sweep: &Path) -> Result<Self, MeasureError> {
         let path = Self::path(sweep);
-        let text = match std::fs::read(&path) {
+        let text = match text::read(&path) {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(About::default()),
             read => read.map_err(|error| MeasureError::unreadable(&path, &error))?,
         };
-        serde_json::from_slice(&text).map_err(|error| MeasureError::Bad {
+        serde_json::from_str(&text).map_err(|error| MeasureError::Bad {
             what: "conditions".to_owned(),
             at: Fault::new(&path, error.line() as u64, error.to_string(), "remove it, or sweep again"),
         })

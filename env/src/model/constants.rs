@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::cluster::{InterLink, IntraLink};
 use crate::measure::Clock;
+use crate::text;
 
 /// Smallest and largest factor by which a world may change a constant.
 pub type Range = [f64; 2];
@@ -553,7 +554,7 @@ impl ConstantsFile {
             "full" => Ok(Self::full()),
             "blind" => Ok(Self::blind()),
             path => {
-                let text = std::fs::read_to_string(path)
+                let text = text::read(path)
                     .map_err(|error| ConstantsError::Unreadable { path: path.to_owned(), error })?;
                 Self::parse(path, &text)
             }

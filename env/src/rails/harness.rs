@@ -63,31 +63,36 @@ pub(super) fn total(job: &Job, iterations: &Iterations, controller: &mut dyn Con
     sum
 }
 
-/// Judges controllers on the same iterations; several repetitions give a spread.
-pub fn judge(
+/// Judges controllers on the same iterations; several repetitions give a spread. `step` hears of every repetition of
+/// each controller, and of the baseline, and stops with its error.
+pub fn judge<X>(
     job: &Job,
     repetitions: &[Iterations],
     controllers: &mut [&mut dyn Controller],
-) -> (f64, Vec<Result>) {
+    step: impl Fn() -> std::result::Result<(), X>,
+) -> std::result::Result<(f64, Vec<Result>), X> {
     let free = job.with_delay(0.0);
     let count = |iterations: &Iterations| (iterations.weather.len() - WARM_UP) as f64;
-    let base: Vec<f64> = repetitions.iter().map(|it| total(&free, it, &mut Free).length_us).collect();
+    let all = |job: &Job, controller: &mut dyn Controller| -> std::result::Result<Vec<Ended>, X> {
+        repetitions.iter().map(|it| step().map(|()| total(job, it, controller))).collect()
+    };
+    let base: Vec<f64> = all(&free, &mut Free)?.iter().map(|ended| ended.length_us).collect();
     let iterations: f64 = repetitions.iter().map(count).sum();
     let of = |controller: &mut &mut dyn Controller| {
-        let ended: Vec<Ended> = repetitions.iter().map(|it| total(job, it, *controller)).collect();
+        let ended = all(job, *controller)?;
         let micros: f64 = ended.iter().map(|ended| ended.length_us).sum();
         let increases = ended.iter().zip(&base).map(|(ended, base)| 100.0 * (ended.length_us / base - 1.0));
         let changes: u32 = ended.iter().map(|ended| ended.changes).sum();
-        Result {
+        Ok(Result {
             name: controller.name().to_owned(),
             iteration_s: micros / iterations / 1e6,
             increase: 100.0 * (micros / base.iter().sum::<f64>() - 1.0),
             increase_std: spread(&increases.collect::<Vec<_>>()),
             reconfigurations: f64::from(changes) / iterations / job.graph.stages as f64,
-        }
+        })
     };
-    let results = controllers.iter_mut().map(of).collect();
-    (base.iter().sum::<f64>() / iterations / 1e6, results)
+    let results = controllers.iter_mut().map(of).collect::<std::result::Result<_, X>>()?;
+    Ok((base.iter().sum::<f64>() / iterations / 1e6, results))
 }
 
 /// A network where everybody reaches everybody.

@@ -40,8 +40,13 @@ impl Plan {
         &self.answers
     }
 
-    /// Searches the best plan for these iterations of a job.
-    pub fn search(job: &Job, iterations: &Iterations) -> Plan {
+    /// Searches the best plan for these iterations of a job; `step` hears of every plan that is tried and stops with its
+    /// error.
+    pub fn search<X>(
+        job: &Job,
+        iterations: &Iterations,
+        step: impl Fn() -> Result<(), X>,
+    ) -> Result<Plan, X> {
         let mut best = (f64::INFINITY, Plan::always(job, Decision::RULE));
         for bulk in ANSWERS {
             for small in ANSWERS {
@@ -49,6 +54,7 @@ impl Plan {
                 for at in small_requests(job) {
                     plan.answers[at] = small;
                 }
+                step()?;
                 keep_better(job, iterations, plan, &mut best);
             }
         }
@@ -57,27 +63,34 @@ impl Plan {
             for answer in ANSWERS {
                 let mut plan = best.1.clone();
                 kind.iter().for_each(|&at| plan.answers[at] = answer);
+                step()?;
                 keep_better(job, iterations, plan, &mut best);
             }
         }
-        while one_by_one(job, iterations, &mut best) {}
-        best.1
+        while one_by_one(job, iterations, &mut best, &step)? {}
+        Ok(best.1)
     }
 }
 
 /// Tries another answer for each request that was asked about; whether that helped noticeably.
-fn one_by_one(job: &Job, iterations: &Iterations, best: &mut (f64, Plan)) -> bool {
+fn one_by_one<X>(
+    job: &Job,
+    iterations: &Iterations,
+    best: &mut (f64, Plan),
+    step: impl Fn() -> Result<(), X>,
+) -> Result<bool, X> {
     let before = best.0;
     for at in 0..best.1.answers.len() {
         for answer in ANSWERS {
             if best.1.asked[at] && best.1.answers[at] != answer {
                 let mut plan = best.1.clone();
                 plan.answers[at] = answer;
+                step()?;
                 keep_better(job, iterations, plan, best);
             }
         }
     }
-    best.0 < before * (1.0 - 1e-3)
+    Ok(best.0 < before * (1.0 - 1e-3))
 }
 
 fn keep_better(job: &Job, iterations: &Iterations, mut plan: Plan, best: &mut (f64, Plan)) {

@@ -1,6 +1,5 @@
 //! Which jobs a controller is trained on: a distribution over degrees, switches and how much windows vary.
 
-use std::fs;
 use std::path::Path;
 
 use rand_chacha::ChaCha8Rng;
@@ -11,6 +10,7 @@ use super::fabric::{Fabric, Link};
 use super::job::{Job, paper_recipe};
 use super::timing::{Jitter, Timing};
 use crate::curriculum::{Kind, Mix};
+use crate::text;
 use crate::workload::{ModelShape, Recipe};
 use crate::world::draw::{LogUniform, uniform};
 
@@ -107,7 +107,7 @@ impl RailsStage {
                 "the only curriculum of photonic rails is \"rails\"; name a .toml file".into(),
             ));
         }
-        let text = fs::read_to_string(name).map_err(|error| wrong(error.to_string()))?;
+        let text = text::read(name).map_err(|error| wrong(error.to_string()))?;
         parse(name, &text)
     }
 

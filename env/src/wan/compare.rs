@@ -2,6 +2,9 @@
 //! the least that any plan could have cost.
 //!
 //! What can be tuned is tuned on traffic of its own; everybody is judged on traffic that nobody has seen.
+//!
+//! Drawing traffic and knowing all of it take the time, so that their collectives are counted ([`Comparison::steps`]);
+//! who tunes or judges says 0 of them, which is only a moment to stop at.
 
 use serde::Serialize;
 
@@ -63,16 +66,20 @@ const TRAINING: u64 = 1 << 32;
 const UNSEEN: u64 = 1 << 33;
 
 impl Comparison<'_> {
-    /// Draws the traffic; `each` is told of every trace and stops with its error.
-    pub fn courses<X: Send>(&self, each: impl Fn() -> Result<(), X> + Sync) -> Result<Courses, X> {
+    /// Collectives that are told of in all.
+    pub fn steps(&self) -> u64 {
+        3 * self.traces as u64 * self.collectives as u64
+    }
+
+    /// Draws the traffic; `step` is told of collectives and stops with its error.
+    pub fn courses<X: Send>(&self, step: impl Fn(u64) -> Result<(), X> + Sync) -> Result<Courses, X> {
         let streams: Vec<u64> = [TRAINING, UNSEEN]
             .into_iter()
             .flat_map(|first| (0..self.traces as u64).map(move |number| first + number))
             .collect();
         let draw = |&stream: &u64| {
             let traffic = Traffic::new(self.setting, self.rho, self.seed, stream);
-            let course = Course::draw(self.setting, traffic, self.collectives);
-            each().map(|()| course)
+            Course::draw(self.setting, traffic, self.collectives, &step)
         };
         let mut training = spread::spread(self.threads, &streams, draw)?;
         let unseen = training.split_off(self.traces);
@@ -80,49 +87,61 @@ impl Comparison<'_> {
     }
 
     /// The best of these on traffic to tune on.
-    pub fn best<C: Controller + Clone>(
+    pub fn best<C: Controller + Clone, X>(
         &self,
         courses: &Courses,
         candidates: impl Iterator<Item = C>,
-    ) -> Option<C> {
+        step: impl Fn(u64) -> Result<(), X>,
+    ) -> Result<Option<C>, X> {
         let mut best: Option<(f64, C)> = None;
         for candidate in candidates {
             let mut tried = candidate.clone();
-            let ms = self.run(&courses.training, &mut tried).mean_ms;
+            let ms = self.run(&courses.training, &mut tried, &step)?.mean_ms;
             if best.as_ref().is_none_or(|(least, _)| ms < *least) {
                 best = Some((ms, candidate));
             }
         }
-        best.map(|(_, candidate)| candidate)
+        Ok(best.map(|(_, candidate)| candidate))
     }
 
     /// The best cadence on traffic to tune on.
-    pub fn best_cadence(&self, courses: &Courses) -> Option<Cadence> {
-        self.best(courses, Cadence::candidates())
+    pub fn best_cadence<X>(
+        &self,
+        courses: &Courses,
+        step: impl Fn(u64) -> Result<(), X>,
+    ) -> Result<Option<Cadence>, X> {
+        self.best(courses, Cadence::candidates(), step)
     }
 
     /// The best trigger on traffic to tune on.
-    pub fn best_threshold(&self, courses: &Courses) -> Option<Threshold> {
-        self.best(courses, Threshold::candidates())
+    pub fn best_threshold<X>(
+        &self,
+        courses: &Courses,
+        step: impl Fn(u64) -> Result<(), X>,
+    ) -> Result<Option<Threshold>, X> {
+        self.best(courses, Threshold::candidates(), step)
     }
 
     /// What somebody comes to on traffic that nobody has seen.
-    pub fn judge(&self, courses: &Courses, controller: &mut dyn Controller) -> Figures {
-        self.run(&courses.unseen, controller)
+    pub fn judge<X>(
+        &self,
+        courses: &Courses,
+        controller: &mut dyn Controller,
+        step: impl Fn(u64) -> Result<(), X>,
+    ) -> Result<Figures, X> {
+        self.run(&courses.unseen, controller, step)
     }
 
-    /// The least that any plan could have cost there; `each` is told of every trace and stops with its error. An
-    /// error of its own where there are too many rings to know.
+    /// The least that any plan could have cost there; `step` is told of collectives and stops with its error.
+    /// An error of its own where there are too many rings to know.
     pub fn clairvoyant<X: Send>(
         &self,
         courses: &Courses,
-        each: impl Fn() -> Result<(), X> + Sync,
+        step: impl Fn(u64) -> Result<(), X> + Sync,
     ) -> Result<Result<Figures, X>, WanError> {
         let known = Clairvoyant::new(self.setting)?;
-        let least = |course: &Course| {
-            let ms = known.clone().mean_ms(self.setting, course.samples(), self.costs);
-            each().map(|()| ms)
-        };
+        let least =
+            |course: &Course| known.clone().mean_ms(self.setting, course.samples(), self.costs, &step);
         let all = spread::spread(self.threads, &courses.unseen, least);
         Ok(all.map(|traces_ms| Figures {
             mean_ms: mean(&traces_ms),
@@ -134,19 +153,24 @@ impl Comparison<'_> {
         }))
     }
 
-    fn run(&self, courses: &[Course], controller: &mut dyn Controller) -> Figures {
-        let run = |course: &Course| course.run(self.setting, self.costs, self.lag, controller);
-        let passed: Vec<Passed> = courses.iter().map(run).collect();
+    fn run<X>(
+        &self,
+        courses: &[Course],
+        controller: &mut dyn Controller,
+        step: impl Fn(u64) -> Result<(), X>,
+    ) -> Result<Figures, X> {
+        let run = |course: &Course| course.run(self.setting, self.costs, self.lag, controller, || step(0));
+        let passed: Vec<Passed> = courses.iter().map(run).collect::<Result<_, X>>()?;
         let all = |of: fn(&Passed) -> f64| passed.iter().map(of).collect::<Vec<f64>>();
         let traces_ms = all(|passed| passed.mean_ms);
-        Figures {
+        Ok(Figures {
             mean_ms: mean(&traces_ms),
             std_ms: deviation(&traces_ms),
             comm_ms: Some(mean(&all(|passed| passed.comm_ms))),
             rebuilds: Some(mean(&all(|passed| passed.rebuilds))),
             reroutes: Some(mean(&all(|passed| passed.reroutes))),
             traces_ms,
-        }
+        })
     }
 }
 

@@ -7,6 +7,18 @@ use super::traffic::{Sample, Traffic};
 use super::trend::Trend;
 use super::{Arrangement, Costs, Operation, Search, Setting};
 
+/// Collectives from one word about how far work is to the next.
+const BATCH: usize = 100;
+
+/// What to tell of once so many collectives of all are done: a batch of them, or what was left of one.
+pub(super) fn batch(done: usize, all: usize) -> Option<u64> {
+    let rest = done % BATCH;
+    match rest {
+        0 => Some(BATCH as u64),
+        _ => (done == all).then_some(rest as u64),
+    }
+}
+
 /// A stretch of traffic.
 #[derive(Debug, Clone)]
 pub struct Course {
@@ -29,18 +41,24 @@ pub struct Passed {
 }
 
 impl Course {
-    /// Draws so many collectives.
-    pub fn draw(setting: &Setting, mut traffic: Traffic, collectives: usize) -> Self {
+    /// Draws so many collectives; `step` is told of them as they come and stops with its error.
+    pub fn draw<X>(
+        setting: &Setting,
+        mut traffic: Traffic,
+        collectives: usize,
+        step: impl Fn(u64) -> Result<(), X>,
+    ) -> Result<Self, X> {
         let (mut search, mut trend) = (Search::new(&setting.network), Trend::default());
         let mut course = Course { samples: Vec::new(), best: Vec::new(), correlation: Vec::new() };
-        for _ in 0..collectives {
+        for at in 0..collectives {
             let sample = traffic.next_sample();
             trend.see(setting, &sample);
             course.best.push(search.widest_routes(setting, &sample));
             course.correlation.push(trend.correlation());
             course.samples.push(sample);
+            batch(at + 1, collectives).map_or(Ok(()), &step)?;
         }
-        course
+        Ok(course)
     }
 
     /// The links during each collective.
@@ -48,14 +66,16 @@ impl Course {
         &self.samples
     }
 
-    /// Runs a job with somebody who decides, and sees links after so many collectives.
-    pub fn run(
+    /// Runs a job with somebody who decides, and sees links after so many collectives; `step` hears now and then that
+    /// it goes on and stops it with its error.
+    pub fn run<X>(
         &self,
         setting: &Setting,
         costs: Costs,
         lag: usize,
         controller: &mut dyn Controller,
-    ) -> Passed {
+        step: impl Fn() -> Result<(), X>,
+    ) -> Result<Passed, X> {
         let (mut operation, mut work) = (Operation::new(setting, costs), Work::default());
         let mut passed = Passed::default();
         controller.begin();
@@ -78,8 +98,9 @@ impl Course {
             passed.comm_ms += done.ms;
             passed.rebuilds += f64::from(u8::from(moved == Move::Rebuild));
             passed.reroutes += f64::from(u8::from(moved == Move::Reroute && prospect.reroutes));
+            batch(at + 1, self.samples.len()).map_or(Ok(()), |_| step())?;
         }
-        passed.per(self.samples.len())
+        Ok(passed.per(self.samples.len()))
     }
 }
 

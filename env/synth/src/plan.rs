@@ -77,6 +77,13 @@ impl Choice {
     }
 }
 
+impl Choice {
+    /// Runs that are told of, whether they are made or need not be.
+    pub fn steps(&self) -> u64 {
+        (self.sketches.len() * self.recipes.len() * self.backends.len()) as u64
+    }
+}
+
 /// Most ranks of which all that is usual is compared where many schedules are wanted.
 const QUICK: usize = 16;
 
@@ -128,19 +135,33 @@ pub fn best(
     bytes: u64,
     choice: &Choice,
 ) -> Result<Plan, SynthError> {
+    best_while(machine, collective, bytes, choice, |_| Ok(()))
+}
+
+/// The same; `step` is told how much of [`Choice::steps`] is done and stops with its error.
+pub fn best_while<E: From<SynthError>>(
+    machine: &Machine,
+    collective: Collective,
+    bytes: u64,
+    choice: &Choice,
+    step: impl Fn(u64) -> Result<(), E>,
+) -> Result<Plan, E> {
     let mut best: Option<Plan> = None;
     let mut refused = None;
     for sketch in &choice.sketches {
         for recipe in &choice.recipes {
+            let mut left = choice.backends.len() as u64;
             let clock = Instant::now();
             let schedule = match synthesize(machine, sketch, collective, bytes, recipe) {
                 Ok(schedule) => schedule,
                 Err(error) => {
                     refused = Some(error);
+                    step(left)?;
                     continue;
                 }
             };
             let made_in = clock.elapsed();
+            step(0)?;
             let runs = |backend: &&Backend| match choice.exportable.then(|| export(&schedule, backend, "")) {
                 Some(Err(error)) => {
                     refused = Some(error);
@@ -151,25 +172,33 @@ pub fn best(
             let backends: Vec<&Backend> = choice.backends.iter().filter(runs).collect();
             let executor = Executor::new(machine, sketch, &schedule);
             let limit = best.as_ref().map_or(f64::INFINITY, |best| best.micros);
-            let Some((micros, backend)) = fastest(&executor, bytes, &backends, limit) else { continue };
-            if micros < limit {
+            let found = fastest(&executor, bytes, &backends, limit, || {
+                left -= 1;
+                step(1)
+            })?;
+            step(left)?;
+            if let Some((micros, backend)) = found
+                && micros < limit
+            {
                 let sketch = sketch.clone();
                 best = Some(Plan { sketch, recipe: *recipe, schedule, backend, micros, made_in });
             }
         }
     }
-    best.ok_or_else(|| refused.unwrap_or(SynthError::Collective(collective)))
+    best.ok_or_else(|| refused.unwrap_or(SynthError::Collective(collective)).into())
 }
 
 /// The fastest backend and its µs, the first of equals; none where none is within the limit.
 ///
-/// The most promising is run first, so that most of the others need not be, or not to their end.
-fn fastest(
+/// The most promising is run first, so that most of the others need not be, or not to their end; `ran` hears of each
+/// that was.
+fn fastest<E>(
     executor: &Executor<'_>,
     bytes: u64,
     backends: &[&Backend],
     mut limit: f64,
-) -> Option<(f64, Backend)> {
+    mut ran: impl FnMut() -> Result<(), E>,
+) -> Result<Option<(f64, Backend)>, E> {
     let mut promising: Vec<(f64, usize)> =
         backends.iter().enumerate().map(|(at, backend)| (executor.least(bytes, backend), at)).collect();
     promising.sort_by(|one, other| one.0.total_cmp(&other.0));
@@ -178,13 +207,15 @@ fn fastest(
         if least > limit {
             break;
         }
-        let Some(micros) = executor.micros_within(limit, bytes, backends[at]) else { continue };
+        let micros = executor.micros_within(limit, bytes, backends[at]);
+        ran()?;
+        let Some(micros) = micros else { continue };
         if fastest.is_none_or(|best| (micros, at) < best) {
             fastest = Some((micros, at));
             limit = micros;
         }
     }
-    fastest.map(|(micros, at)| (micros, *backends[at]))
+    Ok(fastest.map(|(micros, at)| (micros, *backends[at])))
 }
 
 impl Plan {
@@ -223,6 +254,25 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn the_search_tells_how_far_it_is_and_can_be_stopped() {
+        let cluster = Cluster::load("dgx1_v100").unwrap();
+        let machine = Machine::from_cluster(&cluster, 2, cluster.gpus_per_node).unwrap();
+        let choice = Choice::usual(&machine);
+        let told = std::cell::Cell::new(0);
+        let search = |most: u64| {
+            told.set(0);
+            best_while(&machine, Collective::AllGather, 1 << 20, &choice, |steps| {
+                told.set(told.get() + steps);
+                if told.get() > most { Err(SynthError::Collective(Collective::AllGather)) } else { Ok(()) }
+            })
+        };
+        assert!(search(u64::MAX).is_ok());
+        assert_eq!(told.get(), choice.steps());
+        assert!(search(3).is_err());
+        assert!(told.get() < choice.steps());
     }
 
     fn exhaustive(

@@ -114,9 +114,10 @@ fn the_rule_costs_12_to_18_percent_where_legal_paths_cost_under_2() {
         let recipe = paper_recipe(pp, 2, micro_batches);
         let job = Job::new(recipe, timing, Fabric::default()).unwrap().with_delay(100e3);
         let iterations = [Iterations::draw(&job, 4, &ROUGH, 3)];
-        let mut plan = Plan::search(&job, &iterations[0]);
+        let step = || Ok::<_, ()>(());
+        let mut plan = Plan::search(&job, &iterations[0], step).unwrap();
         let mut rule = Always::PROVISIONED;
-        let (_, results) = judge(&job, &iterations, &mut [&mut rule, &mut Greedy, &mut plan]);
+        let (_, results) = judge(&job, &iterations, &mut [&mut rule, &mut Greedy, &mut plan], step).unwrap();
         let [rule, greedy, plan] = [0, 1, 2].map(|at: usize| results[at].increase);
         assert!((12.0..=18.0).contains(&rule), "{pp}: {rule}");
         assert!(plan <= greedy && plan < 2.0, "{pp}: {plan}, {greedy}");

@@ -9,5 +9,5 @@ use dynamiccl_env::rails::{Controller, Iterations, Jitter, Job, judge};
 /// % that iterations take longer than the baseline under a controller.
 fn increase(job: &Job, jitter: &Jitter, controller: &mut dyn Controller) -> f64 {
     let iterations = [Iterations::draw(job, 2, jitter, 7)];
-    judge(job, &iterations, &mut [controller]).1[0].increase
+    judge(job, &iterations, &mut [controller], || Ok::<_, ()>(())).unwrap().1[0].increase
 }

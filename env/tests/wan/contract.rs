@@ -72,9 +72,11 @@ fn a_controller_sees_what_the_environment_shows() {
         // The environment's traffic: the second number that its generator gives seeds it.
         let mut rng = env.stream().unwrap().rng();
         let seeds: [u64; 2] = std::array::from_fn(|_| rand::RngExt::random(&mut rng));
-        let course = Course::draw(&setting, Traffic::new(&setting, 0.9, seeds[1], 0), 40);
+        let course =
+            Course::draw(&setting, Traffic::new(&setting, 0.9, seeds[1], 0), 40, |_| Ok::<_, ()>(()))
+                .unwrap();
         let mut recorder = Recorder(Vec::new(), RandomActor::new(5));
-        let passed = course.run(&setting, costs, lag, &mut recorder);
+        let passed = course.run(&setting, costs, lag, &mut recorder, || Ok::<_, ()>(())).unwrap();
         let (mut actor, mut sum) = (RandomActor::new(5), 0.0);
         for shown in &recorder.0 {
             assert_eq!(

@@ -1,7 +1,10 @@
 //! Who decides when, against the figures of the study's prolongation.
 
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
+
 use dynamiccl_env::wan::compare::{Comparison, Courses};
-use dynamiccl_env::wan::control::Cadence;
+use dynamiccl_env::wan::control::{Cadence, Controller};
 use dynamiccl_env::wan::{Costs, Setting};
 
 use crate::study;
@@ -17,23 +20,23 @@ fn comparison(
     Comparison { setting, costs, rho, lag: 0, traces, collectives, seed: 1, threads: 2 }
 }
 
+fn on(_: u64) -> Result<(), ()> {
+    Ok(())
+}
+
 fn courses(comparison: &Comparison<'_>) -> Courses {
-    comparison.courses(|| Ok::<_, ()>(())).unwrap()
+    comparison.courses(on).unwrap()
 }
 
 /// Cadence 10, best cadence, trigger, clairvoyant.
 fn figures(comparison: &Comparison<'_>) -> [f64; 4] {
     let courses = courses(comparison);
     let mut study = Cadence::STUDY;
-    let (mut cadence, mut threshold) =
-        (comparison.best_cadence(&courses).unwrap(), comparison.best_threshold(&courses).unwrap());
-    let clairvoyant = comparison.clairvoyant(&courses, || Ok::<_, ()>(())).unwrap().unwrap();
-    [
-        comparison.judge(&courses, &mut study).mean_ms,
-        comparison.judge(&courses, &mut cadence).mean_ms,
-        comparison.judge(&courses, &mut threshold).mean_ms,
-        clairvoyant.mean_ms,
-    ]
+    let mut cadence = comparison.best_cadence(&courses, on).unwrap().unwrap();
+    let mut threshold = comparison.best_threshold(&courses, on).unwrap().unwrap();
+    let clairvoyant = comparison.clairvoyant(&courses, on).unwrap().unwrap();
+    let judge = |controller: &mut dyn Controller| comparison.judge(&courses, controller, on).unwrap().mean_ms;
+    [judge(&mut study), judge(&mut cadence), judge(&mut threshold), clairvoyant.mean_ms]
 }
 
 /// Two rows of the published table; `examples/wan_table.rs` prints all of them.
@@ -58,4 +61,28 @@ fn nobody_beats_who_knows_everything() {
         let [study, cadence, threshold, least] = figures(&comparison(&setting, rho, costs, 2, 200));
         assert!([study, cadence, threshold].iter().all(|ms| *ms >= least - 1e-9), "{least}");
     }
+}
+
+/// Whatever takes long tells how far it is, stops when told to, and counts up to what it said before.
+#[test]
+fn long_work_counts_its_collectives_and_can_be_stopped() {
+    let setting = study(3);
+    let comparison = comparison(&setting, 0.5, [20.0, 1.0], 2, 250);
+    let (told, asked) = (AtomicU64::new(0), AtomicU64::new(0));
+    let step = |collectives| {
+        told.fetch_add(collectives, Relaxed);
+        asked.fetch_add(1, Relaxed);
+        Ok::<_, ()>(())
+    };
+    let courses = comparison.courses(step).unwrap();
+    comparison.clairvoyant(&courses, step).unwrap().unwrap();
+    assert_eq!((told.load(Relaxed), asked.load(Relaxed)), (comparison.steps(), 3 * 2 * 3));
+    comparison.judge(&courses, &mut { Cadence::STUDY }, step).unwrap();
+    assert_eq!((told.load(Relaxed), asked.load(Relaxed)), (comparison.steps(), 3 * 2 * 3 + 2 * 3));
+    let stop = |_| Err("stop");
+    assert_eq!(comparison.courses(stop).err(), Some("stop"));
+    assert_eq!(comparison.best_cadence(&courses, stop), Err("stop"));
+    assert_eq!(comparison.best_threshold(&courses, stop), Err("stop"));
+    assert_eq!(comparison.judge(&courses, &mut { Cadence::STUDY }, stop), Err("stop"));
+    assert_eq!(comparison.clairvoyant(&courses, stop).unwrap(), Err("stop"));
 }

@@ -1,9 +1,9 @@
 //! What a policy has reached, from the document of `eval --json` into the policy's own manifest.
 
-use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail, ensure};
+use dynamiccl_env::text;
 use dynamiccl_policies::frozen::Frozen;
 use serde_json::Value;
 
@@ -15,7 +15,7 @@ const FIGURES: [&str; 4] = ["regret", "regret_hold", "speedup", "worst_cell"];
 
 /// The policy with the figures of the first tuner of a document.
 pub fn stamp(source: &Frozen, file: &Path) -> Result<Frozen> {
-    let text = fs::read_to_string(file).with_context(|| format!("{}: cannot be read", name(file)))?;
+    let text = text::read(file).with_context(|| format!("{}: cannot be read", name(file)))?;
     let document: Value = serde_json::from_str(&text)
         .with_context(|| format!("{}: not a document of eval --json", name(file)))?;
     ensure!(

@@ -12,6 +12,8 @@ use dynamiccl_env::workload::{ModelShape, Recipe};
 use super::report::{Point, Report};
 use crate::args::RailsArgs;
 use crate::commands::actor;
+use crate::interrupt::Interrupted;
+use crate::progress::Progress;
 use crate::session::Session;
 
 /// The delay where none is named, in µs.
@@ -24,7 +26,8 @@ pub struct Plan {
     job: Job,
     hoisted: Job,
     jitter: Jitter,
-    repetitions: Vec<Iterations>,
+    repetitions: u32,
+    seed: u64,
     learned: Option<Actor>,
     iterations: u32,
 }
@@ -36,22 +39,18 @@ impl Plan {
         let jitter = Jitter { compute: args.jitter, surprise: args.surprise };
         jitter.check()?;
         let varies = jitter != Jitter::default();
-        let count = if varies { args.repetitions } else { 1 };
-        let draw = |at| {
-            let seed = dynamiccl_env::gym::seed_of(seed, at as usize);
-            Iterations::draw(&job, args.iterations as usize, &jitter, seed)
-        };
-        let repetitions = (0..count).map(draw).collect();
+        let repetitions = if varies { args.repetitions } else { 1 };
         let learned = actor::open(Kind::Rails, &args.policy)?;
         let hoisted = job.hoisted()?;
-        Ok(Plan { hoisted, job, jitter, repetitions, learned, iterations: args.iterations })
+        Ok(Plan { hoisted, job, jitter, repetitions, seed, learned, iterations: args.iterations })
     }
 
     /// Judges all controllers on the same iterations, and the simple ones over all delays.
     pub fn run(mut self, session: &Session) -> Result<Report> {
-        let progress = session.progress("rails", CURVE.len() as u64 + 2);
-        let mut plan = Hindsight::search(&self.job, &self.repetitions[0]);
-        progress.advance(1)?;
+        let progress = session.progress("rails", self.steps());
+        let repetitions = self.draw(&progress)?;
+        let step = || progress.advance(1);
+        let mut plan = Hindsight::search(&self.job, &repetitions[0], || progress.advance(0))?;
         let (mut demand, mut rule, mut split) =
             (Always::ON_DEMAND, Always::PROVISIONED, Always::STATIC_SPLIT);
         let mut greedy = Greedy;
@@ -60,14 +59,10 @@ impl Plan {
         if let Some(learned) = &mut self.learned {
             all.push(learned);
         }
-        let (baseline_s, controllers) = judge(&self.job, &self.repetitions, &mut all);
-        let hoisted = judge(&self.hoisted, &self.repetitions, &mut [&mut Greedy]).1[0].iteration_s;
-        progress.advance(1)?;
-        let mut curve = Vec::new();
-        for delay_ms in CURVE {
-            curve.push(self.point(delay_ms));
-            progress.advance(1)?;
-        }
+        let (baseline_s, controllers) = judge(&self.job, &repetitions, &mut all, step)?;
+        let hoisted = judge(&self.hoisted, &repetitions, &mut [&mut Greedy], step)?.1[0].iteration_s;
+        let point = |delay_ms| self.point(delay_ms, &repetitions, step);
+        let curve = CURVE.into_iter().map(point).collect::<Result<_>>()?;
         let found = |name: &str| controllers.iter().find(|result| result.name == name).map(|r| r.increase);
         let recipe = &self.job.recipe;
         Ok(Report {
@@ -82,7 +77,7 @@ impl Plan {
             jitter: self.jitter.compute,
             surprise: self.jitter.surprise,
             iterations: self.iterations,
-            repetitions: self.repetitions.len(),
+            repetitions: repetitions.len(),
             baseline_s,
             on_demand: found("on_demand"),
             provisioned: found("provisioned"),
@@ -95,15 +90,36 @@ impl Plan {
         })
     }
 
-    fn point(&self, delay_ms: f64) -> Point {
+    /// Repetitions that are drawn, and those of every controller that is judged, beside the baseline each time.
+    fn steps(&self) -> u64 {
+        let judged = 1 + 5 + u64::from(self.learned.is_some());
+        let (hoisted, point) = (1 + 1, 1 + 4);
+        u64::from(self.repetitions) * (1 + judged + hoisted + CURVE.len() as u64 * point)
+    }
+
+    fn draw(&self, progress: &Progress) -> Result<Vec<Iterations>> {
+        let draw = |at| {
+            progress.advance(1)?;
+            let seed = dynamiccl_env::gym::seed_of(self.seed, at as usize);
+            Ok(Iterations::draw(&self.job, self.iterations as usize, &self.jitter, seed))
+        };
+        (0..self.repetitions).map(draw).collect()
+    }
+
+    fn point(
+        &self,
+        delay_ms: f64,
+        repetitions: &[Iterations],
+        step: impl Fn() -> Result<(), Interrupted>,
+    ) -> Result<Point> {
         let job = self.job.with_delay(delay_ms * 1e3);
         let (mut demand, mut rule, mut split) =
             (Always::ON_DEMAND, Always::PROVISIONED, Always::STATIC_SPLIT);
         let mut all: [&mut dyn Controller; 4] = [&mut demand, &mut rule, &mut split, &mut Greedy];
-        let (_, results) = judge(&job, &self.repetitions, &mut all);
+        let (_, results) = judge(&job, repetitions, &mut all, step)?;
         let [on_demand, provisioned, static_split, greedy] =
             [0, 1, 2, 3].map(|at: usize| results[at].increase);
-        Point { delay_ms, on_demand, provisioned, static_split, greedy }
+        Ok(Point { delay_ms, on_demand, provisioned, static_split, greedy })
     }
 }
 

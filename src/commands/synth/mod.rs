@@ -3,13 +3,13 @@
 mod prove;
 mod report;
 
-use std::fs;
 use std::path::Path;
 use std::time::Instant;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Error, Result, ensure};
 use dynamiccl_env::cluster::Cluster;
 use dynamiccl_env::cluster::topology::Topology;
+use dynamiccl_env::text;
 use dynamiccl_spec::{Bytes, Collective};
 use dynamiccl_synth::bound::lower_bound;
 use dynamiccl_synth::discover::sysfs;
@@ -31,7 +31,7 @@ pub fn run(args: &SynthArgs, session: &Session) -> Result<Ending> {
         return prove::run(file, session);
     }
     let plan = Plan::new(args)?;
-    let report = plan.synthesise()?;
+    let report = plan.synthesise(session)?;
     let verdict = if report.verified { Ending::Done } else { Ending::No };
     session.report("synth", &report)?;
     Ok(verdict)
@@ -72,10 +72,13 @@ impl Plan {
         })
     }
 
-    fn synthesise(self) -> Result<Report> {
+    fn synthesise(self, session: &Session) -> Result<Report> {
         let Plan { machine, collective, bytes, choice, out, picture, sketch_out } = self;
         let clock = Instant::now();
-        let best = plan::best(&machine, collective, bytes, &choice)?;
+        let progress = session.progress("synth", choice.steps());
+        let step = |runs| progress.advance(runs).map_err(Error::from);
+        let best = plan::best_while(&machine, collective, bytes, &choice, step)?;
+        drop(progress);
         let search_ms = clock.elapsed().as_secs_f64() * 1e3;
         let used = best.utilisation(&machine, bytes);
         let report = Report {
@@ -159,8 +162,8 @@ fn choice(args: &SynthArgs, machine: &Machine) -> Result<Choice> {
         choice.sketches = vec![Sketch::new(machine, mode)];
     }
     if let Some(file) = &args.sketch_file {
-        let text = fs::read_to_string(file).with_context(|| machine::name(file))?;
-        choice.sketches = vec![Sketch::from_toml(&machine::name(file), &text, machine)?];
+        let sketch = text::read(file).with_context(|| machine::name(file))?;
+        choice.sketches = vec![Sketch::from_toml(&machine::name(file), &sketch, machine)?];
     }
     if args.synthesizer.is_some() || args.assume.is_some() || args.chunks.is_some() {
         choice.recipes = recipes(args, machine.nodes());

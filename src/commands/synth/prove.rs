@@ -1,10 +1,10 @@
 //! `synth --verify`: the proof of an MSCCL file.
 
 use std::fmt;
-use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, Result};
+use dynamiccl_env::text;
 use dynamiccl_synth::msccl;
 use serde::Serialize;
 
@@ -35,10 +35,13 @@ struct Violation {
     step: Option<u32>,
 }
 
+/// Most bytes of a file: a schedule of hundreds of ranks has tens of MB.
+const MOST: u64 = 256 << 20;
+
 /// Proves a file.
 pub fn run(path: &Path, session: &Session) -> Result<Ending> {
     let file = machine::name(path);
-    let text = fs::read_to_string(path).with_context(|| file.clone())?;
+    let text = text::read_up_to(MOST, path).with_context(|| file.clone())?;
     let algorithm = msccl::read(&file, &text)?;
     let room = msccl::check_limits(&algorithm).err().map(|error| Violation {
         rule: error.to_string(),

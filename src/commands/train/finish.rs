@@ -1,6 +1,6 @@
 //! After the last step: the best policy is written, judged, and written again with what it reached.
 
-use anyhow::Result;
+use anyhow::{Error, Result};
 use dynamiccl_agent::run::{EVAL, POLICY, policy};
 
 use super::Job;
@@ -13,7 +13,8 @@ use crate::session::{Session, USUAL_SEED};
 pub fn finish<L: Lesson>(job: &mut Job<L>, args: &TrainArgs, session: &Session) -> Result<()> {
     let steps = job.training.steps();
     let sps = job.recorder.rate(steps);
-    let (weights, steps_of_best) = job.training.outcome()?;
+    let interrupt = session.interrupt();
+    let (weights, steps_of_best) = job.training.outcome(|| interrupt.check().map_err(Error::from))?;
     let path = job.run.path(POLICY);
     let about = |results| policy::about(job.run.settings(), job.training.subject(), steps_of_best, results);
     policy::write(&path, weights.clone(), about(Vec::new()))?;

@@ -7,13 +7,14 @@ mod wan;
 
 use std::fmt;
 
-use anyhow::{Result, ensure};
+use anyhow::{Error, Result, ensure};
 use dynamiccl_agent::run::settings::usual_constants;
 use dynamiccl_agent::subject::{Figures, Subject, Verdict};
 use serde::Serialize;
 
 use super::Job;
 use crate::args::TrainArgs;
+use crate::progress::Progress;
 use crate::session::{Session, USUAL_SEED};
 
 /// A subject that can be asked for.
@@ -63,10 +64,11 @@ impl Column {
 }
 
 /// Judges a policy as it was while it trained, but on what nobody has met.
-fn unseen<L: Lesson>(job: &Job<L>, args: &TrainArgs) -> Result<L::Verdict> {
+fn unseen<L: Lesson>(job: &Job<L>, args: &TrainArgs, progress: &Progress) -> Result<L::Verdict> {
     let best = job.training.best();
     let weights = best.map_or_else(|| job.training.weights(), |best| best.weights.clone());
-    Ok(job.training.look(&weights, USUAL_SEED, args.eval_worlds)?)
+    let step = |steps| progress.advance(steps).map_err(Error::from);
+    job.training.look(&weights, USUAL_SEED, args.eval_worlds, step)
 }
 
 /// All figures of a verdict as results.

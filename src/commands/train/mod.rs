@@ -10,7 +10,7 @@ mod watch;
 use std::path::Path;
 use std::time::Instant;
 
-use anyhow::Result;
+use anyhow::{Error, Result};
 use dynamiccl_agent::run::settings::shell;
 use dynamiccl_agent::run::{Recorder, Run};
 use dynamiccl_agent::subject::{Knobs, Rails, Wan};
@@ -72,7 +72,11 @@ impl<L: Lesson> Job<L> {
         let mut saved = Saved::now(self.training.steps());
         while steps.is_none_or(|steps| self.training.steps() < steps) {
             let before = self.training.steps();
-            let event = self.training.step()?;
+            let stepped = self.training.step_while(|| progress.advance(0).map_err(Error::from));
+            if stepped.as_ref().is_err_and(|error| error.is::<Interrupted>()) {
+                self.save()?;
+            }
+            let event = stepped?;
             let line = self.recorder.record(&self.run, &self.training, &event)?;
             if let Some(line) = line.filter(|_| session.output.json) {
                 session.output.line("train", self.run.settings().seed, &line)?;

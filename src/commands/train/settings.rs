@@ -1,10 +1,10 @@
 //! How the agent is trained: what is usual, or what a run has, then a file, then words on the command line.
 
-use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, Result, anyhow, ensure};
 use dynamiccl_agent::Config;
+use dynamiccl_env::text;
 use dynamiccl_spec::features::{FEATURES, Part};
 use dynamiccl_spec::words::UnknownWord;
 use toml::{Table, Value};
@@ -38,7 +38,7 @@ pub fn with(config: Config, settings: &[String]) -> Result<Config> {
 
 /// The settings that a file names, and the usual ones beside.
 fn read(file: &Path, usual: &Config) -> Result<Config> {
-    let text = fs::read_to_string(file)?;
+    let text = text::read(file)?;
     // By itself first: only then is it said in which line something is wrong.
     toml::from_str::<Config>(&text)?;
     let mut table = Table::try_from(usual).context("the settings are a table")?;
@@ -118,6 +118,8 @@ fn add(features: &mut Vec<String>, name: &str) {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]

@@ -7,7 +7,7 @@ use anyhow::{Error, Result};
 use dynamiccl_env::curriculum::Kind;
 use dynamiccl_env::wan::Costs;
 use dynamiccl_env::wan::compare::{Comparison, Figures};
-use dynamiccl_env::wan::control::{Cadence, Threshold};
+use dynamiccl_env::wan::control::{Cadence, Controller, Threshold};
 use serde::Serialize;
 
 use super::page;
@@ -36,13 +36,11 @@ pub fn run(plan: &Plan<'_>, policy: &Path, session: &Session) -> Result<()> {
         seed: session.seed,
         threads: cores(),
     };
-    let progress = session.progress("wan", 3 * u64::from(plan.args.traces) + 2);
-    let step = || progress.advance(1).map_err(Error::from);
+    let progress = session.progress("wan", comparison.steps());
+    let step = |collectives| progress.advance(collectives).map_err(Error::from);
     let courses = comparison.courses(step)?;
-    let cadence = comparison.best_cadence(&courses);
-    step()?;
-    let threshold = comparison.best_threshold(&courses);
-    step()?;
+    let cadence = comparison.best_cadence(&courses, step)?;
+    let threshold = comparison.best_threshold(&courses, step)?;
     let mut notes = Vec::new();
     let clairvoyant = match comparison.clairvoyant(&courses, step) {
         Ok(figures) => Some(figures?),
@@ -51,6 +49,7 @@ pub fn run(plan: &Plan<'_>, policy: &Path, session: &Session) -> Result<()> {
             None
         }
     };
+    let judge = |controller: &mut dyn Controller| comparison.judge(&courses, controller, step);
     let document = Document {
         about: plan.about(collectives),
         chunk_mb: plan.setting.chunk_mb,
@@ -58,10 +57,10 @@ pub fn run(plan: &Plan<'_>, policy: &Path, session: &Session) -> Result<()> {
         costs,
         traces: plan.args.traces,
         notes,
-        cadence10: comparison.judge(&courses, &mut { Cadence::STUDY }),
-        best_cadence: cadence.map(|mut by| Tuned { figures: comparison.judge(&courses, &mut by), by }),
-        threshold: threshold.map(|mut by| Tuned { figures: comparison.judge(&courses, &mut by), by }),
-        learned: policy.as_mut().map(|policy| comparison.judge(&courses, policy)),
+        cadence10: judge(&mut { Cadence::STUDY })?,
+        best_cadence: cadence.map(|by| Tuned::new(by, &judge)).transpose()?,
+        threshold: threshold.map(|by| Tuned::new(by, &judge)).transpose()?,
+        learned: policy.as_mut().map(|policy| judge(policy)).transpose()?,
         clairvoyant,
     };
     // What was worked out is told even where the page cannot be written.
@@ -80,6 +79,12 @@ pub struct Tuned<C> {
     pub figures: Figures,
     /// What was found best.
     pub by: C,
+}
+
+impl<C: Controller> Tuned<C> {
+    fn new(mut by: C, judge: impl Fn(&mut dyn Controller) -> Result<Figures>) -> Result<Self> {
+        Ok(Tuned { figures: judge(&mut by)?, by })
+    }
 }
 
 /// The result.

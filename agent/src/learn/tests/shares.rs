@@ -1,7 +1,7 @@
 //! Parts, threads, masks and episodes: what may and what may not make a difference.
 
-use dynamiccl_spec::Head;
 use dynamiccl_spec::features::{CONTEXT_WIDTH, HISTORY_WIDTH};
+use dynamiccl_spec::{Head, Path};
 
 use super::made::{Made, PRIVILEGED, SMALL, numbers_of, only};
 use crate::critic::Values;
@@ -93,6 +93,23 @@ fn a_head_with_nothing_to_choose_adds_nothing() {
             assert!(of.iter().all(|x| *x == 0.0), "{by}, {name}");
         }
     }
+}
+
+/// What comes after a path is learned where it was taken, the path itself everywhere.
+#[test]
+fn paths_are_learned_where_every_call_took_the_schedule() {
+    let mut made = Made::new(SMALL, 6, 40, 19);
+    made.rollout.truths.retain(|truth| !truth.schedule.is_nan());
+    assert!(!made.rollout.truths.is_empty());
+    for truth in &made.rollout.truths {
+        made.rollout.choices[truth.row][Head::Path as usize] = Path::Synthesised.id() as u8;
+    }
+    let Share { gradient, losses } = share(&made, &made.all(), "hindsight");
+    assert!(losses.hindsight > 0.0 && losses.hindsight.is_finite(), "{}", losses.hindsight);
+    assert_eq!((losses.resources, losses.lost), (0.0, 0.0));
+    let of = |name: &str| &gradient[made.params.layout().tensor(name).range.clone()];
+    assert!(of("path.bias").iter().any(|x| *x != 0.0));
+    assert!(of("pair.bias").iter().all(|x| *x == 0.0));
 }
 
 #[test]

@@ -12,6 +12,7 @@ use dynamiccl_env::cluster::hardware::NvFabric;
 use dynamiccl_env::cluster::topology::{
     Device, GpuDevice, Net, Nic, NvLinks, NvTarget, Socket, Switch, Topology,
 };
+use dynamiccl_env::text;
 
 use crate::error::SynthError;
 
@@ -93,7 +94,7 @@ pub fn read(path: &Path) -> Result<Vec<Function>, SynthError> {
         functions.sort_by(|a, b| a.path.cmp(&b.path));
         return Ok(functions);
     }
-    let text = fs::read_to_string(path).map_err(failed)?;
+    let text = text::read(path).map_err(failed)?;
     let lines = text.lines().zip(1..).filter(|(line, _)| !line.is_empty() && !line.starts_with('#'));
     let parsed = lines.map(|(line, number)| {
         Function::parse(line).ok_or_else(|| SynthError::Format {
@@ -119,12 +120,12 @@ fn below(folder: &Path, path: &str, depth: usize, functions: &mut Vec<Function>)
     let is_function = |name: &&String| name.len() >= 12 && name.bytes().filter(|&b| b == b':').count() == 2;
     for name in names.iter().filter(is_function).filter(|_| depth < DEEPEST) {
         let (folder, path) = (folder.join(name), format!("{path}/{name}"));
-        let text = |file: &str| fs::read_to_string(folder.join(file)).unwrap_or_default().trim().to_owned();
+        let said = |file: &str| text::read(folder.join(file)).unwrap_or_default().trim().to_owned();
         functions.push(Function {
-            class: text("class"),
-            vendor: text("vendor"),
-            width: text("current_link_width").parse().unwrap_or(0),
-            speed: text("current_link_speed"),
+            class: said("class"),
+            vendor: said("vendor"),
+            width: said("current_link_width").parse().unwrap_or(0),
+            speed: said("current_link_speed"),
             net_mbps: net_mbps(&folder),
             path: path.clone(),
         });
@@ -135,9 +136,9 @@ fn below(folder: &Path, path: &str, depth: usize, functions: &mut Vec<Function>)
 /// What Linux says of a NIC's speed: its first network interface that knows, or its first InfiniBand port.
 fn net_mbps(folder: &Path) -> u64 {
     let entries = |kind: &str| fs::read_dir(folder.join(kind)).into_iter().flatten().flatten();
-    let mbps = |entry: fs::DirEntry| fs::read_to_string(entry.path().join("speed")).ok()?.trim().parse().ok();
+    let mbps = |entry: fs::DirEntry| text::read(entry.path().join("speed")).ok()?.trim().parse().ok();
     let rate = |entry: fs::DirEntry| {
-        let text = fs::read_to_string(entry.path().join("ports/1/rate")).ok()?;
+        let text = text::read(entry.path().join("ports/1/rate")).ok()?;
         text.split_whitespace().next()?.parse::<f64>().ok().map(|gbps| (gbps * 1e3) as u64)
     };
     let speed = entries("net").filter_map(mbps).find(|&mbps: &u64| mbps > 0);

@@ -42,8 +42,9 @@ impl Lesson for Rails {
         Column::each(Rails::WATCHED, Rails::depths().map(|pp| format!("pp{pp}")))
     }
 
-    fn conclude(job: &Job<Self>, args: &TrainArgs, _: &Session) -> Result<Ended<Judged>> {
-        let Ended { document: verdict, command, results } = ended(unseen(job, args)?, "rails");
+    fn conclude(job: &Job<Self>, args: &TrainArgs, session: &Session) -> Result<Ended<Judged>> {
+        let progress = session.progress("eval", Rails::steps(args.eval_worlds));
+        let Ended { document: verdict, command, results } = ended(unseen(job, args, &progress)?, "rails");
         let document = Judged {
             simulated: true,
             repetitions: args.eval_worlds,

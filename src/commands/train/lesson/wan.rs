@@ -44,8 +44,9 @@ impl Lesson for Wan {
         Column::each(Wan::WATCHED, rhos.into_iter().map(|rho| format!("rho{rho}")))
     }
 
-    fn conclude(job: &Job<Self>, args: &TrainArgs, _: &Session) -> Result<Ended<Judged>> {
-        let Ended { document: verdict, command, results } = ended(unseen(job, args)?, "wan");
+    fn conclude(job: &Job<Self>, args: &TrainArgs, session: &Session) -> Result<Ended<Judged>> {
+        let progress = session.progress("eval", job.training.subject().steps(args.eval_worlds));
+        let Ended { document: verdict, command, results } = ended(unseen(job, args, &progress)?, "wan");
         let document = Judged { simulated: true, traces: args.eval_worlds, costs: COSTS, verdict };
         Ok(Ended { document, command, results })
     }
