@@ -17,7 +17,7 @@ EXAMPLES
     dynamiccl train --curriculum stage2 --without lstm,experts --steps 500000
     dynamiccl train --curriculum wan --seed 2
     dynamiccl train --resume latest
-    dynamiccl train --resume checkpoints/stage1__s1__20261115T103310Z --steps 3000000 --override
+    dynamiccl train --resume checkpoints/full__s1__20261115T103310Z --steps 3000000 --override
 
 A run is a folder of --out, explained in checkpoints/README.md. What it writes is explained in
 docs/metrics.md; watch it with: tensorboard --logdir checkpoints
