@@ -18,7 +18,7 @@ pub fn finish<L: Lesson>(job: &mut Job<L>, args: &TrainArgs, session: &Session) 
     let path = job.run.path(POLICY);
     let about = |results| policy::about(job.run.settings(), job.training.subject(), steps_of_best, results);
     policy::write(&path, weights.clone(), about(Vec::new()))?;
-    let Ended { document, command, results } = L::conclude(job, args, session)?;
+    let Ended { document, command, results } = L::conclude(job, &weights, args, session)?;
     policy::write(&path, weights, about(results))?;
     let text = session.output.document(command, USUAL_SEED, &document)?;
     job.run.write(EVAL, text.as_bytes())?;

@@ -10,6 +10,7 @@ use std::fmt;
 use anyhow::{Error, Result, ensure};
 use dynamiccl_agent::run::settings::usual_constants;
 use dynamiccl_agent::subject::{Figures, Subject, Verdict};
+use dynamiccl_policies::network::Weights;
 use serde::Serialize;
 
 use super::Job;
@@ -31,8 +32,13 @@ pub trait Lesson: Subject + Sized {
     /// What is shown of a judgement while a run trains.
     fn columns(&self) -> Vec<Column>;
 
-    /// Judges the policy that lies in the run's folder: a document, and its results by name.
-    fn conclude(job: &Job<Self>, args: &TrainArgs, session: &Session) -> Result<Ended<Self::Document>>;
+    /// Judges the policy of these weights, which lies in the run's folder: a document, and its results by name.
+    fn conclude(
+        job: &Job<Self>,
+        weights: &Weights,
+        args: &TrainArgs,
+        session: &Session,
+    ) -> Result<Ended<Self::Document>>;
 }
 
 /// A judgement at the end.
@@ -64,11 +70,14 @@ impl Column {
 }
 
 /// Judges a policy as it was while it trained, but on what nobody has met.
-fn unseen<L: Lesson>(job: &Job<L>, args: &TrainArgs, progress: &Progress) -> Result<L::Verdict> {
-    let best = job.training.best();
-    let weights = best.map_or_else(|| job.training.weights(), |best| best.weights.clone());
+fn unseen<L: Lesson>(
+    job: &Job<L>,
+    weights: &Weights,
+    args: &TrainArgs,
+    progress: &Progress,
+) -> Result<L::Verdict> {
     let step = |steps| progress.advance(steps).map_err(Error::from);
-    job.training.look(&weights, USUAL_SEED, args.eval_worlds, step)
+    job.training.look(weights, USUAL_SEED, args.eval_worlds, step)
 }
 
 /// All figures of a verdict as results.

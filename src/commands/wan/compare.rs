@@ -58,8 +58,8 @@ pub fn run(plan: &Plan<'_>, policy: &Path, session: &Session) -> Result<()> {
         traces: plan.args.traces,
         notes,
         cadence10: judge(&mut { Cadence::STUDY })?,
-        best_cadence: cadence.map(|by| Tuned::new(by, &judge)).transpose()?,
-        threshold: threshold.map(|by| Tuned::new(by, &judge)).transpose()?,
+        best_cadence: cadence.map(|by| Tuned::new(by, judge)).transpose()?,
+        threshold: threshold.map(|by| Tuned::new(by, judge)).transpose()?,
         learned: policy.as_mut().map(|policy| judge(policy)).transpose()?,
         clairvoyant,
     };

@@ -12,6 +12,7 @@ use dynamiccl_agent::subject::{Knobs, Subject};
 use dynamiccl_env::curriculum::{Curriculum, Stage};
 use dynamiccl_env::evaluate::{HELD_OUT, TierReport};
 use dynamiccl_env::model::ConstantsFile;
+use dynamiccl_policies::network::Weights;
 use dynamiccl_synth::library::Library;
 use serde::Serialize;
 
@@ -61,7 +62,7 @@ impl Lesson for Knobs {
     }
 
     /// On the tiers of the curriculum and with the constants of the run; for the rest as `eval` does where nobody says.
-    fn conclude(job: &Job<Self>, args: &TrainArgs, session: &Session) -> Result<Ended<Judged>> {
+    fn conclude(job: &Job<Self>, _: &Weights, args: &TrainArgs, session: &Session) -> Result<Ended<Judged>> {
         let constants = &job.run.settings().constants;
         let words = words(job.run.path(POLICY).into(), constants, job.training.stages(), args)?;
         let document = eval::judge(&words, USUAL_SEED, session).context("judging the policy")?;

@@ -6,6 +6,7 @@ use anyhow::Result;
 use dynamiccl_agent::subject::rails::{DELAY, JITTER, RailsCell, RailsVerdict};
 use dynamiccl_agent::subject::{Rails, Subject};
 use dynamiccl_env::rails::RailsStage;
+use dynamiccl_policies::network::Weights;
 use serde::Serialize;
 
 use super::{Column, Ended, Lesson, ended, no_constants, unseen};
@@ -42,9 +43,15 @@ impl Lesson for Rails {
         Column::each(Rails::WATCHED, Rails::depths().map(|pp| format!("pp{pp}")))
     }
 
-    fn conclude(job: &Job<Self>, args: &TrainArgs, session: &Session) -> Result<Ended<Judged>> {
+    fn conclude(
+        job: &Job<Self>,
+        weights: &Weights,
+        args: &TrainArgs,
+        session: &Session,
+    ) -> Result<Ended<Judged>> {
         let progress = session.progress("eval", Rails::steps(args.eval_worlds));
-        let Ended { document: verdict, command, results } = ended(unseen(job, args, &progress)?, "rails");
+        let Ended { document: verdict, command, results } =
+            ended(unseen(job, weights, args, &progress)?, "rails");
         let document = Judged {
             simulated: true,
             repetitions: args.eval_worlds,

@@ -6,6 +6,7 @@ use anyhow::Result;
 use dynamiccl_agent::subject::wan::{COSTS, WanCell, WanVerdict};
 use dynamiccl_agent::subject::{Subject, Wan};
 use dynamiccl_env::wan::{Costs, WanCurriculum};
+use dynamiccl_policies::network::Weights;
 use serde::Serialize;
 
 use super::{Column, Ended, Lesson, ended, no_constants, unseen};
@@ -44,9 +45,15 @@ impl Lesson for Wan {
         Column::each(Wan::WATCHED, rhos.into_iter().map(|rho| format!("rho{rho}")))
     }
 
-    fn conclude(job: &Job<Self>, args: &TrainArgs, session: &Session) -> Result<Ended<Judged>> {
+    fn conclude(
+        job: &Job<Self>,
+        weights: &Weights,
+        args: &TrainArgs,
+        session: &Session,
+    ) -> Result<Ended<Judged>> {
         let progress = session.progress("eval", job.training.subject().steps(args.eval_worlds));
-        let Ended { document: verdict, command, results } = ended(unseen(job, args, &progress)?, "wan");
+        let Ended { document: verdict, command, results } =
+            ended(unseen(job, weights, args, &progress)?, "wan");
         let document = Judged { simulated: true, traces: args.eval_worlds, costs: COSTS, verdict };
         Ok(Ended { document, command, results })
     }
