@@ -56,8 +56,8 @@ impl Memory {
         (self.unmeasured, self.since_feedback, self.past) = (u32::MAX, None, PastCall::default());
     }
 
-    /// Takes in a call.
-    pub fn remember(&mut self, finished: &Finished) {
+    /// Takes in a call; whether the trigger fired.
+    pub fn remember(&mut self, finished: &Finished) -> bool {
         let tuned = finished.choice.is_some();
         self.unmeasured = self.unmeasured.saturating_add(u32::from(tuned));
         let arrives = self.every.is_some_and(|every| self.unmeasured >= every);
@@ -79,5 +79,6 @@ impl Memory {
             since_feedback: self.since_feedback,
             feedback: signals.map(Feedback::from),
         };
+        signals.is_some_and(|signals| signals.fired)
     }
 }

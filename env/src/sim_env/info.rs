@@ -61,4 +61,6 @@ pub struct CallReport {
     pub congestion: f64,
     /// Whether a fault struck during it.
     pub fault: bool,
+    /// Whether the trigger says that deciding anew is worth it.
+    pub triggered: bool,
 }

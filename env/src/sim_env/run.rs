@@ -86,7 +86,7 @@ impl Episode {
         };
         let terms = Terms::new(&self.rules.weights, &outcome);
         let choice = Choice::of(&knobs, ran.realised.pair);
-        self.remember(pending, Some(choice), Some(&ran), measured, id);
+        let triggered = self.remember(pending, Some(choice), Some(&ran), measured, id);
         self.finish(&planned, measured, compute_lost);
         if self.lines.all[line].crosses && self.rules.dynamics.congestion > 0.0 {
             self.congestion.fill(flows, measured);
@@ -94,7 +94,7 @@ impl Episode {
         // What a pair takes is learned from it: a schedule says nothing of one.
         let predicted = question.table.get(ran.realised.pair).filter(|_| ran.knobs.path != Path::Synthesised);
         let (own, ran) = (Some(own), Some(ran));
-        CallReport { own, ran, predicted, measured, compute_lost, terms, ..report }
+        CallReport { own, ran, predicted, measured, compute_lost, terms, triggered, ..report }
     }
 
     /// What the knobs take behind the queues that own channels have filled; none where a gate has decided.
@@ -135,7 +135,7 @@ impl Episode {
         planned.beside.min(ran.micros) * (compute_stretch(&self.compute, channels, self.sms) - 1.0)
     }
 
-    /// What the next observation says about this call.
+    /// What the next observation says about this call; whether the trigger fired.
     fn remember(
         &mut self,
         pending: &Pending,
@@ -143,7 +143,7 @@ impl Episode {
         ran: Option<&Setting>,
         measured: f64,
         id: Ran,
-    ) {
+    ) -> bool {
         let Question { collective, bytes, table, .. } = pending.question;
         self.memory.remember(&Finished {
             key: Key::new(pending.line as u16, collective, bytes),
@@ -155,7 +155,7 @@ impl Episode {
                 Path::Synthesised => pending.question.schedule.map(|schedule| schedule.predicted),
                 Path::Nccl | Path::InNetwork => table.get(ran.realised.pair),
             }),
-        });
+        })
     }
 
     /// Lets the time of a call pass.
@@ -190,6 +190,7 @@ impl Episode {
             conditions,
             congestion: self.congestion.level(),
             fault: conditions.stall > 0.0,
+            triggered: false,
         }
     }
 }

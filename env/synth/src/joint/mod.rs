@@ -1,8 +1,9 @@
 //! Sketch, synthesizer, chunks and backend as one space, for whoever searches it.
 //!
 //! A point is one index for each of seven dimensions; a search sees nothing else. [`Task`] says what a point
-//! takes on a machine. [`table`] keeps what was found.
+//! takes on a machine. [`table`] keeps what was found, [`select`] picks among it while a job runs.
 
+pub mod select;
 pub mod table;
 
 use std::cell::RefCell;

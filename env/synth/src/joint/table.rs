@@ -1,5 +1,5 @@
-//! What joint tuning has found, as a file: settings by operator and size for one topology, with a checksum
-//! that tells a file that was changed.
+//! What joint tuning has found, as a file that every rank of a job loads: settings by operator and size for
+//! one topology, with a checksum that the ranks compare before they use it.
 
 use dynamiccl_spec::Collective;
 use dynamiccl_spec::fnv::Fnv;
@@ -40,6 +40,24 @@ pub enum TableError {
         said: String,
         /// What it has.
         found: String,
+    },
+    /// It belongs to another machine.
+    #[error("table of {table}: this is {machine}, whose topology differs: tune again")]
+    Topology {
+        /// The machine of the table.
+        table: String,
+        /// The machine at hand.
+        machine: String,
+    },
+    /// Ranks have different tables.
+    #[error("rank {rank} has the table {theirs}, rank 0 has {ours}: give all ranks the same file")]
+    Ranks {
+        /// The first rank that differs.
+        rank: usize,
+        /// Its checksum.
+        theirs: String,
+        /// The checksum of rank 0.
+        ours: String,
     },
 }
 
@@ -130,37 +148,35 @@ impl Table {
         }
         Ok(table)
     }
-}
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::joint::START;
-    use dynamiccl_env::cluster::Cluster;
-
-    fn table() -> Table {
-        let machine = Machine::from_cluster(&Cluster::load("aws_p4d").unwrap(), 2, 8).unwrap();
-        let entry = |bytes, micros, last| Entry {
-            collective: Collective::AllGather,
-            bytes,
-            micros,
-            setting: Setting::at([START[0], 1, 1, 0, 0, 2, last]),
-        };
-        Table::new(&machine, vec![entry(1 << 20, 50.0, 1), entry(1 << 20, 60.0, 2), entry(1 << 30, 9e4, 3)])
+    /// Refuses a machine that the table was not made for.
+    pub fn check(&self, machine: &Machine) -> Result<(), TableError> {
+        if self.topology == hexadecimal(machine.fingerprint()) {
+            return Ok(());
+        }
+        Err(TableError::Topology { table: self.machine.clone(), machine: machine.name.clone() })
     }
 
-    #[test]
-    fn a_table_is_refused_when_it_was_changed() {
-        let table = table();
-        let text = table.to_json();
-        assert_eq!(Table::from_json("t.json", &text).unwrap(), table);
-        for (from, to) in
-            [("\"channels\": 1", "\"channels\": 2"), ("50.0", "50.5"), ("greedy-nic", "tree-nic")]
-        {
-            assert!(text.contains(from), "{from} in {text}");
-            let error = Table::from_json("t.json", &text.replacen(from, to, 1)).unwrap_err();
-            assert!(matches!(error, TableError::Checksum { .. }), "{error}");
+    /// Refuses checksums of ranks, in their order, that are not all the same.
+    pub fn agree(checksums: &[String]) -> Result<(), TableError> {
+        let Some(ours) = checksums.first() else { return Ok(()) };
+        match checksums.iter().position(|theirs| theirs != ours) {
+            None => Ok(()),
+            Some(rank) => {
+                Err(TableError::Ranks { rank, theirs: checksums[rank].clone(), ours: ours.clone() })
+            }
         }
-        assert!(matches!(Table::from_json("t", "{}").unwrap_err(), TableError::Syntax { .. }));
+    }
+
+    /// The settings of the nearest size of a call, by ratio; smaller before larger.
+    pub fn look_up(&self, collective: Collective, bytes: u64) -> Vec<&Entry> {
+        let off = |entry: &Entry| {
+            let (a, b) = (entry.bytes.max(1) as f64, bytes.max(1) as f64);
+            if a > b { a / b } else { b / a }
+        };
+        let calls = self.entries.iter().filter(|entry| entry.collective == collective);
+        let nearest = calls.clone().min_by(|a, b| off(a).total_cmp(&off(b)).then(a.bytes.cmp(&b.bytes)));
+        let size = nearest.map(|entry| entry.bytes);
+        calls.filter(|entry| Some(entry.bytes) == size).collect()
     }
 }
