@@ -30,10 +30,12 @@ const ASKED: u32 = 2;
 /// of what luck may do.
 const FASTER: f64 = 0.01;
 const LUCK: f64 = 1.25;
+/// So many spreads of what luck may do are enough where what is believed of a setting speaks for it, too.
+const LIKELY: f64 = 0.5;
 /// Calls after which a setting is known: one may have met a pause.
 const TWICE: f64 = 2.0;
-/// How often other pairs are tried because they may be faster.
-const TRIALS: u32 = 8;
+/// How often other pairs are tried because they may be faster, though nothing that was measured says so.
+const GUESSES: u32 = 4;
 
 /// Notes of one job.
 #[derive(Debug, Clone, Default)]
@@ -49,8 +51,8 @@ struct Kind {
     apart: (f64, f64),
     /// How often NCCL's own were asked for.
     asked: u32,
-    /// How often other pairs were tried.
-    trials: u32,
+    /// How often other pairs were tried that had not been measured to be faster.
+    guesses: u32,
 }
 
 /// What a setting has taken.
@@ -120,7 +122,8 @@ impl Notes {
     }
 
     /// What to try instead of knobs that were tried before, because it may be so much faster that one call for it pays: of
-    /// these pairs, with what is believed of their ln µs.
+    /// these pairs, with what is believed of their ln µs. What was measured to be faster, if not surely, can be tried again and
+    /// again: it is then the choice, until more calls say otherwise.
     pub fn trial(
         &mut self,
         query: &Query<'_>,
@@ -136,16 +139,22 @@ impl Notes {
                 Trial::Again(knobs) => legal(query, knobs),
                 Trial::New(_) => true,
             };
-            possible.then(|| (belief.worth_trying(now), trial))
+            let affordable = kind.may_guess() || !kind.is_guess(&trial, now);
+            (possible && affordable).then(|| (belief.worth_trying(now), trial))
         });
-        let best = worth.filter(|(worth, _)| *worth > 0.0).max_by(|a, b| a.0.total_cmp(&b.0))?;
-        kind.trials += 1;
-        Some(best.1)
+        let (_, best) = worth.filter(|(worth, _)| *worth > 0.0).max_by(|a, b| a.0.total_cmp(&b.0))?;
+        kind.guesses += u32::from(kind.is_guess(&best, now));
+        Some(best)
     }
 
-    /// Whether other pairs may be tried instead of these knobs.
+    /// Whether something else may be tried instead of these knobs.
     pub fn may_try(&self, query: &Query<'_>, knobs: &Knobs) -> bool {
-        self.kinds.get(&Key::of(query)).is_some_and(|kind| kind.settled(knobs).is_some())
+        self.kinds.get(&Key::of(query)).is_some_and(|kind| {
+            let now = kind.settled(knobs);
+            now.is_some_and(|now| {
+                kind.may_guess() || kind.notes.iter().any(|note| kind.seems_faster(note, now))
+            })
+        })
     }
 }
 
@@ -155,7 +164,7 @@ fn legal(query: &Query<'_>, knobs: &Knobs) -> bool {
 
 impl Default for Kind {
     fn default() -> Self {
-        Kind { notes: Vec::new(), apart: USUAL, asked: 0, trials: 0 }
+        Kind { notes: Vec::new(), apart: USUAL, asked: 0, guesses: 0 }
     }
 }
 
@@ -164,10 +173,27 @@ impl Kind {
         self.notes.iter().find(|note| note.knobs == *knobs)
     }
 
-    /// The mean of knobs that are known, as long as others may be tried.
+    /// The mean of knobs that are known.
     fn settled(&self, knobs: &Knobs) -> Option<f64> {
-        let known = self.of(knobs).filter(|note| note.times >= TWICE && self.trials < TRIALS);
-        known.map(|note| note.mean)
+        self.of(knobs).filter(|note| note.times >= TWICE).map(|note| note.mean)
+    }
+
+    /// Whether pairs may be tried that were not measured to be faster.
+    fn may_guess(&self) -> bool {
+        self.guesses < GUESSES
+    }
+
+    /// Whether nothing that was measured says that this is faster than `now` (ln µs).
+    fn is_guess(&self, trial: &Trial, now: f64) -> bool {
+        match trial {
+            Trial::Again(knobs) => !self.of(knobs).is_some_and(|note| self.seems_faster(note, now)),
+            Trial::New(_) => true,
+        }
+    }
+
+    /// Whether a setting took less than `now` (ln µs), if not surely.
+    fn seems_faster(&self, note: &Note, now: f64) -> bool {
+        note.mean + LIKELY * self.spread() / note.times.sqrt() < now
     }
 
     fn learn(&mut self, knobs: Knobs, log: f64) {
@@ -361,12 +387,29 @@ mod tests {
     }
 
     #[test]
-    fn trials_come_to_an_end() {
+    fn guesses_come_to_an_end_and_what_was_faster_stays() {
+        let pair = Pair::from_index(5);
+        let may_try = |notes: &Notes| ask(1 << 20, Mask::ALL, |query| notes.may_try(query, &knobs(8)));
         let mut notes = Notes::default();
         (0..2).for_each(|_| learn(&mut notes, 8, 100.0));
         let tried = (0..100).filter(|_| trial(&mut notes, 80.0, 0.1).is_some()).count();
-        assert_eq!(tried, TRIALS as usize);
-        assert!(!ask(1 << 20, Mask::ALL, |query| notes.may_try(query, &knobs(8))));
+        assert_eq!(tried, GUESSES as usize);
+        assert!(!may_try(&notes));
+        let other = Knobs { pair, ..knobs(4) };
+        let tell = |notes: &mut Notes, micros| {
+            ask(1 << 20, Mask::ALL, |query| notes.learn(query, &Measured { knobs: other, micros }));
+        };
+        tell(&mut notes, 95.0);
+        for _ in 0..100 {
+            assert_eq!(
+                trial(&mut notes, 95.0, 0.1),
+                Some(Trial::Again(other)),
+                "faster, by no more than luck"
+            );
+        }
+        (0..2).for_each(|_| tell(&mut notes, 104.0));
+        assert_eq!(trial(&mut notes, 95.0, 0.1), None, "it was luck");
+        assert!(!may_try(&notes));
     }
 
     #[test]
