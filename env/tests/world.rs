@@ -29,10 +29,14 @@ fn log_of(field: &Field, pair: Pair, channels: u32, bytes: u64) -> f64 {
 
 /// Correlation over worlds of two settings' logs.
 fn alike(fields: &[Arc<Field>], a: (Pair, u32, u64), b: (Pair, u32, u64)) -> f64 {
-    let log = |f: &Field, s: (Pair, u32, u64)| log_of(f, s.0, s.1, s.2);
-    let (ma, mb) = (mean(fields.iter().map(|f| log(f, a))), mean(fields.iter().map(|f| log(f, b))));
-    let covariance = mean(fields.iter().map(|f| (log(f, a) - ma) * (log(f, b) - mb)));
-    let variance = |s, m: f64| mean(fields.iter().map(|f| (log(f, s) - m).powi(2)));
+    let logs = |s: (Pair, u32, u64)| fields.iter().map(|f| log_of(f, s.0, s.1, s.2)).collect::<Vec<_>>();
+    correlation(&logs(a), &logs(b))
+}
+
+fn correlation(a: &[f64], b: &[f64]) -> f64 {
+    let (ma, mb) = (mean(a.iter().copied()), mean(b.iter().copied()));
+    let covariance = mean(a.iter().zip(b).map(|(a, b)| (a - ma) * (b - mb)));
+    let variance = |values: &[f64], m: f64| mean(values.iter().map(|x| (x - m).powi(2)));
     covariance / (variance(a, ma) * variance(b, mb)).sqrt()
 }
 
@@ -146,6 +150,25 @@ fn communicators_share_a_field_whatever_the_order_they_ask_in() {
     }
     assert!(Arc::ptr_eq(first[1].as_ref().unwrap(), &one.field(&box8, 2).unwrap()));
     assert_ne!(first[0], first[1]);
+}
+
+/// A job has communicators of both kinds, and no machine tells by its NVLink what its network is like.
+#[test]
+fn what_is_hidden_inside_nodes_says_nothing_of_what_is_hidden_between_them() {
+    for pair in [RING, TREE] {
+        let logs = |nodes| -> Vec<f64> {
+            fields("dgx_a100", nodes).iter().map(|field| log_of(field, pair, 8, 1 << 20)).collect()
+        };
+        let found = correlation(&logs(1), &logs(2));
+        assert!(found.abs() < 0.2, "{pair}: {found}");
+    }
+    let (constants, cluster) = (ConstantsFile::full(), Cluster::load("dgx_a100").unwrap());
+    let jitters = |nodes| -> Vec<f64> {
+        let world = |seed| World::draw(&constants, seed).weather(&cluster, nodes).unwrap().luck().jitter;
+        (0..WORLDS).map(|seed| world(seed).ln()).collect()
+    };
+    let found = correlation(&jitters(1), &jitters(2));
+    assert!(found.abs() < 0.2, "{found}");
 }
 
 #[test]

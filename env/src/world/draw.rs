@@ -12,10 +12,15 @@ use rand_chacha::rand_core::SeedableRng;
 pub enum Stream {
     /// Hidden constants.
     Constants = 0,
-    /// What the model does not know.
+    /// What the model does not know of networks.
     Field = 1,
-    /// What changes from call to call.
+    /// What changes from call to call on networks.
     Weather = 2,
+    /// What the model does not know of nodes: a job has communicators inside and between them, and the times of one say
+    /// nothing of what is open about the other.
+    NodeField = 3,
+    /// What changes from call to call inside nodes.
+    NodeWeather = 4,
 }
 
 /// Where a world's random numbers come from. Worlds that are kept for evaluation read other streams of the
@@ -173,7 +178,8 @@ mod tests {
 
     #[test]
     fn worlds_that_are_kept_have_numbers_of_their_own() {
-        let streams = [Stream::Constants, Stream::Field, Stream::Weather];
+        let streams =
+            [Stream::Constants, Stream::Field, Stream::Weather, Stream::NodeField, Stream::NodeWeather];
         let first = |kept| streams.map(|stream| generator(Origin { seed: 7, kept }, stream).random::<u64>());
         let part_of = |kept| part(Origin { seed: 7, kept }, Stream::Field, 3).random::<u64>();
         assert!(first(true).iter().all(|number| !first(false).contains(number)));

@@ -33,6 +33,7 @@ const OWN: usize = Collective::TUNED.len() * PAIRS;
 #[derive(Debug, Clone)]
 pub struct Field {
     origin: Origin,
+    stream: Stream,
     residual: Residual,
     /// By pair.
     surfaces: [OnceLock<Box<Surface>>; PAIRS],
@@ -51,7 +52,7 @@ struct Surface {
 
 impl PartialEq for Field {
     fn eq(&self, other: &Self) -> bool {
-        (self.origin, self.residual) == (other.origin, other.residual)
+        (self.origin, self.stream, self.residual) == (other.origin, other.stream, other.residual)
     }
 }
 
@@ -67,10 +68,10 @@ pub struct Modes {
 }
 
 impl Field {
-    /// The field of a world, as large as these residuals.
-    pub fn new(residual: &Residual, origin: Origin) -> Self {
+    /// The field of a world, as large as these residuals and drawn from this stream.
+    pub fn new(residual: &Residual, origin: Origin, stream: Stream) -> Self {
         let own = [const { OnceLock::new() }; OWN];
-        Field { origin, residual: *residual, surfaces: [const { OnceLock::new() }; PAIRS], own }
+        Field { origin, stream, residual: *residual, surfaces: [const { OnceLock::new() }; PAIRS], own }
     }
 
     /// The factor on a setting's time.
@@ -108,14 +109,14 @@ impl Field {
 
     fn surface(&self, pair: usize) -> &Surface {
         self.surfaces[pair].get_or_init(|| {
-            Box::new(Surface::draw(&self.residual, &mut part(self.origin, Stream::Field, pair)))
+            Box::new(Surface::draw(&self.residual, &mut part(self.origin, self.stream, pair)))
         })
     }
 
     fn own(&self, index: usize) -> &[f32; SIZES] {
         self.own[index].get_or_init(|| {
             let amplitude = self.residual.spread * self.residual.own.clamp(0.0, 1.0).sqrt();
-            let mut rng = part(self.origin, Stream::Field, PAIRS + index);
+            let mut rng = part(self.origin, self.stream, PAIRS + index);
             Box::new(line(keeps(self.residual.size_octaves), &mut rng).map(|x| (x * amplitude) as f32))
         })
     }

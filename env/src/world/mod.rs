@@ -72,32 +72,32 @@ impl World {
         &self.constants
     }
 
-    /// What the model does not know about a communicator; nothing in the nominal world. Communicators that
-    /// cross the same kind of network share it.
+    /// What the model does not know about a communicator; nothing in the nominal world. Communicators inside
+    /// nodes share one, those on the network another.
     pub fn field(&self, cluster: &Cluster, nodes: u32) -> Option<Arc<Field>> {
         let origin = self.origin?;
         let crossing = Crossing::of(cluster, nodes);
         let residuals = &self.constants.residual;
-        let residual: &Residual = match crossing {
-            Crossing::Node => &residuals.node,
-            Crossing::Rdma => &residuals.rdma,
-            Crossing::Socket => &residuals.socket,
+        let (residual, stream): (&Residual, Stream) = match crossing {
+            Crossing::Node => (&residuals.node, Stream::NodeField),
+            Crossing::Rdma => (&residuals.rdma, Stream::Field),
+            Crossing::Socket => (&residuals.socket, Stream::Field),
         };
-        let field = self.fields[crossing as usize].get_or_init(|| Arc::new(Field::new(residual, origin)));
-        Some(Arc::clone(field))
+        let field = || Arc::new(Field::new(residual, origin, stream));
+        Some(Arc::clone(self.fields[crossing as usize].get_or_init(field)))
     }
 
     /// The weather of a communicator; calm and without noise in the nominal world.
     pub fn weather(&self, cluster: &Cluster, nodes: u32) -> Option<WeatherState> {
-        let rng = generator(self.origin?, Stream::Weather);
+        let origin = self.origin?;
         let weather = &self.constants.weather;
-        let constants: &Weather = match Crossing::of(cluster, nodes) {
-            Crossing::Node => &weather.node,
-            Crossing::Rdma => &weather.rdma,
-            Crossing::Socket => &weather.socket,
+        let (constants, stream): (&Weather, Stream) = match Crossing::of(cluster, nodes) {
+            Crossing::Node => (&weather.node, Stream::NodeWeather),
+            Crossing::Rdma => (&weather.rdma, Stream::Weather),
+            Crossing::Socket => (&weather.socket, Stream::Weather),
         };
         let nics = cluster.inter.as_ref().map_or(1, |inter| inter.nics);
-        Some(WeatherState::new(constants, nics, rng))
+        Some(WeatherState::new(constants, nics, generator(origin, stream)))
     }
 }
 
