@@ -30,10 +30,27 @@ pub struct Cell {
     pub own: usize,
     /// How often each choice was the fastest.
     pub fastest: Vec<f64>,
-    /// Mean ln µs of each choice over worlds; empty where not every choice of every call is known.
-    pub mean_logs: Vec<f64>,
+    /// Mean ln µs of each choice in each world; empty where not every choice of every call is known.
+    pub logs: Vec<Vec<f64>>,
     /// What can run; knobs that NCCL runs alike are one.
     pub choices: Vec<(Choice, Realised)>,
+}
+
+/// The mean over worlds of what each choice takes.
+pub fn mean<'a>(worlds: impl Iterator<Item = &'a Vec<f64>>) -> Vec<f64> {
+    let (mut sums, mut count) = (Vec::new(), 0.0);
+    for world in worlds {
+        sums.resize(world.len(), 0.0);
+        sums.iter_mut().zip(world).for_each(|(sum, log)| *sum += log);
+        count += 1.0;
+    }
+    sums.iter_mut().for_each(|sum| *sum /= count);
+    sums
+}
+
+/// The choice that takes least; NCCL's own where none takes less.
+pub fn least(own: usize, logs: &[f64]) -> usize {
+    logs.iter().enumerate().fold(own, |best, (at, log)| if *log < logs[best] { at } else { best })
 }
 
 impl Gathered {
@@ -73,8 +90,7 @@ impl Gathered {
 
     fn seat(&mut self, cell: &Cell, known: &mut BTreeMap<Place, usize>) -> usize {
         *known.entry(cell.place.clone()).or_insert_with(|| {
-            let empty =
-                Cell { fastest: Vec::new(), mean_logs: Vec::new(), choices: Vec::new(), ..cell.clone() };
+            let empty = Cell { fastest: Vec::new(), logs: Vec::new(), choices: Vec::new(), ..cell.clone() };
             self.cells.push(empty);
             self.cells.len() - 1
         })

@@ -86,7 +86,7 @@ impl Cells {
                 held_out,
                 own: 0,
                 fastest: Vec::new(),
-                mean_logs: Vec::new(),
+                logs: Vec::new(),
                 choices: Vec::new(),
             });
             self.all.len() - 1

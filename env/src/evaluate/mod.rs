@@ -71,7 +71,7 @@ impl Evaluation<'_> {
         entrants: &[Entrant],
         step: impl Fn() -> Result<(), E> + Sync,
     ) -> Result<Report, E> {
-        self.gather(machines, sizes, entrants, step).map(|(report, _)| report)
+        self.gather(machines, sizes, &self.kept_worlds(), entrants, step).map(|(report, _)| report)
     }
 
     /// Judges entrants on machines that NCCL cannot tell apart, and what the first of them makes of the tiers.
@@ -81,7 +81,9 @@ impl Evaluation<'_> {
         entrants: &[Entrant],
         step: impl Fn() -> Result<(), E> + Sync,
     ) -> Result<(Report, EqualTables), E> {
-        let (report, gathered) = self.gather(&EqualTables::machines()?, sizes, entrants, step)?;
+        // Each world by itself, so that what was done in it can be told from what was done in others.
+        let worlds: Vec<_> = self.kept_worlds().into_iter().flatten().map(|world| vec![world]).collect();
+        let (report, gathered) = self.gather(&EqualTables::machines()?, sizes, &worlds, entrants, step)?;
         let compared = EqualTables::new(&gathered, &report);
         Ok((report, compared))
     }
@@ -90,14 +92,14 @@ impl Evaluation<'_> {
         &self,
         machines: &[Machine],
         sizes: &[u64],
+        worlds: &[Vec<World>],
         entrants: &[Entrant],
         step: impl Fn() -> Result<(), E> + Sync,
     ) -> Result<(Report, Vec<Gathered>), E> {
-        let worlds = self.kept_worlds();
         let gathered = spread::spread(self.threads, machines, |machine| {
             let seed = |seed| seed_of(self.seed, seed);
             let runtime = (self.schedules, self.constants);
-            cells::judge(runtime, machine, sizes, &worlds, entrants, seed, &step)?
+            cells::judge(runtime, machine, sizes, worlds, entrants, seed, &step)?
         })?;
         let per_machine = u64::from(self.seeds) * u64::from(self.worlds) * cells::EPISODES as u64;
         let report = self.report("cells", entrants, &gathered, machines.len() as u64 * per_machine);

@@ -304,7 +304,7 @@ fn report_of(tallies: Vec<Tally>) -> TunerReport {
         held_out: false,
         own: 0,
         fastest: vec![0.0; 9],
-        mean_logs: Vec::new(),
+        logs: Vec::new(),
         choices: (0..9).map(choice).collect(),
     };
     let cells = vec![cell(Collective::AllReduce), cell(Collective::AllGather)];
@@ -461,7 +461,7 @@ fn what_several_workers_found_of_one_place_is_one_cell() {
     let part = |choices: Vec<(Choice, Realised)>, ran: Vec<u32>| {
         let place = Place { cluster: "x".to_owned(), nodes: 1, collective: Collective::Reduce, bytes: 4 };
         let fastest = ran.iter().map(|&calls| f64::from(calls)).collect();
-        let cell = Cell { place, tier: 1, held_out: false, own: 0, fastest, mean_logs: Vec::new(), choices };
+        let cell = Cell { place, tier: 1, held_out: false, own: 0, fastest, logs: Vec::new(), choices };
         let judged = Logs { count: 1.0, gain: 1.0, loss: 2.0 };
         let tally = Tally {
             cells: vec![CellTally { judged, ran: Counts(ran), ..CellTally::default() }],

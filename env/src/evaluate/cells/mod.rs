@@ -22,7 +22,7 @@ use self::options::Ground;
 use self::table::Table;
 use super::calls::{play, play_fastest};
 use super::entrant::{Entrant, Player};
-use super::gathered::{Cell, Gathered};
+use super::gathered::{Cell, Gathered, least, mean};
 use super::judge::{Judge, Tally};
 use super::machines::Machine;
 use super::report::Place;
@@ -54,8 +54,8 @@ pub fn judge<E>(
         let weather = world.weather(&machine.cluster, machine.nodes);
         episodes.push(Episode::all(&ground, &simulator, weather, world.seed().unwrap_or(0)));
     }
-    let mean_logs = mean_logs(&ground, &episodes);
-    let fixed = best_fixed(&ground, &mean_logs);
+    let logs: Vec<Vec<Vec<f64>>> = episodes.iter().map(|of_world| logs(&ground, of_world)).collect();
+    let fixed = best_fixed(&ground, &logs);
     let mut players: Vec<Vec<Tally>> = entrants.iter().map(|_| Vec::new()).collect();
     let mut memory = Memory::new(1, Some(1));
     let mut first = 0;
@@ -78,7 +78,7 @@ pub fn judge<E>(
             tallies.push(seat.tally);
         }
     }
-    Ok(Ok(Gathered { cells: cells(machine, &ground, &episodes, mean_logs), players }))
+    Ok(Ok(Gathered { cells: cells(machine, &ground, &episodes, &logs), players }))
 }
 
 /// An entrant on a machine.
@@ -129,10 +129,10 @@ impl<'a> Seat<'a> {
     }
 }
 
-/// The mean ln time of each launch of each cell, over the judged calls of a world and then over worlds.
-fn mean_logs(ground: &Ground, episodes: &[Vec<Episode>]) -> Vec<Vec<f64>> {
+/// The mean ln time of each launch of each cell over the judged calls of a world.
+fn logs(ground: &Ground, episodes: &[Episode]) -> Vec<Vec<f64>> {
     let mut sums: Vec<Vec<f64>> = ground.cells.iter().map(|cell| vec![0.0; cell.launches.len()]).collect();
-    for (cell, truth) in episodes.iter().flatten().flat_map(Episode::truths) {
+    for (cell, truth) in episodes.iter().flat_map(Episode::truths) {
         let calls = truth.calls().max(1.0);
         for (times, weight) in truth.segments() {
             for (sum, time) in sums[cell].iter_mut().zip(times) {
@@ -140,33 +140,24 @@ fn mean_logs(ground: &Ground, episodes: &[Vec<Episode>]) -> Vec<Vec<f64>> {
             }
         }
     }
-    let worlds = episodes.len().max(1) as f64;
-    sums.iter_mut().flatten().for_each(|sum| *sum /= worlds);
     sums
 }
 
-/// The launch of each cell that has the least mean.
-fn best_fixed(ground: &Ground, mean_logs: &[Vec<f64>]) -> Vec<usize> {
-    let least = |(cell, logs): (&options::Options, &Vec<f64>)| {
-        logs.iter().enumerate().fold(cell.own, |best, (at, log)| if *log < logs[best] { at } else { best })
-    };
-    ground.cells.iter().zip(mean_logs).map(least).collect()
+/// The launch of each cell that has the least mean over worlds.
+fn best_fixed(ground: &Ground, logs: &[Vec<Vec<f64>>]) -> Vec<usize> {
+    let cells = ground.cells.iter().enumerate();
+    cells.map(|(at, cell)| least(cell.own, &mean(logs.iter().map(|world| &world[at])))).collect()
 }
 
 /// The cells of a machine, with what was fastest in them how often.
-fn cells(
-    machine: &Machine,
-    ground: &Ground,
-    episodes: &[Vec<Episode>],
-    mean_logs: Vec<Vec<f64>>,
-) -> Vec<Cell> {
+fn cells(machine: &Machine, ground: &Ground, episodes: &[Vec<Episode>], logs: &[Vec<Vec<f64>>]) -> Vec<Cell> {
     let mut fastest: Vec<Vec<f64>> = ground.cells.iter().map(|cell| vec![0.0; cell.launches.len()]).collect();
     for (cell, truth) in episodes.iter().flatten().flat_map(Episode::truths) {
         for (at, weight) in truth.fastest() {
             fastest[cell][at] += weight;
         }
     }
-    let cell = |((options, fastest), mean_logs): ((&options::Options, Vec<f64>), Vec<f64>)| Cell {
+    let cell = |(at, (options, fastest)): (usize, (&options::Options, Vec<f64>))| Cell {
         place: Place {
             cluster: machine.cluster.name.clone(),
             nodes: machine.nodes,
@@ -177,8 +168,8 @@ fn cells(
         held_out: machine.held_out,
         own: options.own,
         fastest,
-        mean_logs,
+        logs: logs.iter().map(|world| world[at].clone()).collect(),
         choices: options.launches.iter().map(|launch| (launch.choice, launch.realised)).collect(),
     };
-    ground.cells.iter().zip(fastest).zip(mean_logs).map(cell).collect()
+    ground.cells.iter().zip(fastest).enumerate().map(cell).collect()
 }

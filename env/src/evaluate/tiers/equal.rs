@@ -5,17 +5,19 @@
 //! Whatever it does better than with the tier hidden, it does because it has learned what a tier is.
 //!
 //! The best fixed knobs are the best for someone who knows the tier and nothing of the world. With feedback a
-//! tuner follows each world instead, so that not even what is fastest most often differs wherever they do.
+//! tuner follows each world instead, so calls are compared world by world as well.
 
+use std::cmp::Reverse;
 use std::sync::Arc;
 
+use dynamiccl_spec::Collective;
 use dynamiccl_spec::math::exp;
-use dynamiccl_spec::{Choice, Collective};
 use serde::Serialize;
 
 use super::Launch;
 use crate::cluster::{Cluster, ClusterError, Inter};
-use crate::evaluate::gathered::{Cell, Gathered};
+use crate::evaluate::gathered::{Cell, Gathered, least, mean};
+use crate::evaluate::judge::Tally;
 use crate::evaluate::machines::Machine;
 use crate::evaluate::report::{CellReport, Report};
 
@@ -41,14 +43,29 @@ pub struct EqualTables {
     pub differs: usize,
     /// Those of them at which what it decides without feedback differs.
     pub held_differs: usize,
-    /// Those of them at which what was fastest most often differs: no feedback tells more.
-    pub fastest_differs: usize,
     /// Those of the former at which they must: no knobs at all are within [`SWAP`] of the best at both tiers.
     pub must_differ: usize,
     /// Those of these at which the first tuner's do.
     pub differs_there: usize,
+    /// The same world by world.
+    pub by_world: ByWorld,
     /// Where the best knobs differ.
     pub contrasts: Vec<Contrast>,
+}
+
+/// Calls at two tiers in one world each: there the best knobs are those of someone who knows the world, too.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+pub struct ByWorld {
+    /// Calls at two tiers in a world.
+    pub pairs: usize,
+    /// Those at which the best knobs of the world differ: taking one tier's at the other costs more than [`SWAP`].
+    pub oracle_differs: usize,
+    /// Those of them at which what the first tuner ran most often in that world differs, too.
+    pub differs: usize,
+    /// Those of the former at which they must: no knobs at all are within [`SWAP`] of the best at both tiers.
+    pub must_differ: usize,
+    /// Those of these at which the first tuner's do.
+    pub differs_there: usize,
 }
 
 /// A call whose best knobs are not the same at two tiers.
@@ -68,8 +85,6 @@ pub struct Contrast {
     pub chosen: [Launch; 2],
     /// What it decides at each without feedback.
     pub held: [Launch; 2],
-    /// What was fastest most often.
-    pub fastest: [Launch; 2],
     /// What taking the best knobs of one at the other costs, the larger of the two.
     pub swap: f64,
     /// What the knobs that suit both tiers best cost at the one that they suit less.
@@ -95,16 +110,21 @@ impl EqualTables {
     /// `report` what was made of it.
     pub(in crate::evaluate) fn new(gathered: &[Gathered], report: &Report) -> Self {
         let mut reports = report.cells.iter();
-        let mut found =
-            gathered.iter().map(|part| part.cells.iter().zip(reports.by_ref()).collect::<Vec<_>>());
-        let (mut pairs, mut contrasts) = (0, Vec::new());
+        let mut machines = gathered.iter().map(|part| {
+            let ran = part.players.first().map_or(&[][..], Vec::as_slice);
+            let cells = part.cells.iter().zip(reports.by_ref()).enumerate();
+            cells.map(|(at, (cell, report))| Seen { cell, report, at, ran }).collect::<Vec<_>>()
+        });
+        let (mut pairs, mut contrasts, mut by_world) = (0, Vec::new(), ByWorld::default());
         for (_, gbits) in NICS {
-            let tiers: Vec<_> = found.by_ref().take(TIERS.len()).collect();
+            let tiers: Vec<_> = machines.by_ref().take(TIERS.len()).collect();
             for (at, near) in tiers.iter().enumerate() {
                 for far in &tiers[at + 1..] {
                     pairs += near.len();
-                    let both = near.iter().zip(far).filter_map(|(near, far)| contrast(gbits, *near, *far));
-                    contrasts.extend(both);
+                    for both in near.iter().zip(far) {
+                        contrasts.extend(contrast(gbits, both));
+                        by_world.count(both);
+                    }
                 }
             }
         }
@@ -114,9 +134,9 @@ impl EqualTables {
             oracle_differs: contrasts.len(),
             differs: count(|contrast| contrast.differs),
             held_differs: count(|contrast| contrast.held[0] != contrast.held[1]),
-            fastest_differs: count(|contrast| contrast.fastest[0] != contrast.fastest[1]),
             must_differ: count(|contrast| contrast.shared > SWAP),
             differs_there: count(|contrast| contrast.shared > SWAP && contrast.differs),
+            by_world,
             contrasts,
         }
     }
@@ -136,44 +156,76 @@ fn cluster(nics: &str, gbits: u32, tier: u8) -> Result<Cluster, ClusterError> {
     Ok(cluster)
 }
 
-type Both<'a> = (&'a Cell, &'a CellReport);
+/// A cell, and what the first tuner did there, world by world.
+struct Seen<'a> {
+    cell: &'a Cell,
+    report: &'a CellReport,
+    /// Its place in the tallies.
+    at: usize,
+    ran: &'a [Tally],
+}
+
+type Both<'a> = (&'a Seen<'a>, &'a Seen<'a>);
+
+impl Seen<'_> {
+    /// What ran most often in a world; none where no call was judged.
+    fn usual(&self, world: usize) -> Option<usize> {
+        let ran = &self.ran.get(world)?.cells.get(self.at)?.ran.0;
+        ran.iter().enumerate().max_by_key(|(at, times)| (**times, Reverse(*at))).map(|(at, _)| at)
+    }
+}
+
+/// How far apart the best of the same choices are at two tiers.
+struct Gap {
+    best: [usize; 2],
+    /// What taking the best of one at the other costs, the larger of the two.
+    swap: f64,
+    /// The least that any choice costs at the one that it suits less.
+    shared: f64,
+}
+
+impl Gap {
+    /// By what each choice takes at either.
+    fn new(own: usize, logs: [&[f64]; 2]) -> Self {
+        let best = logs.map(|logs| least(own, logs));
+        let worse = |at: usize| (logs[0][at] - logs[0][best[0]]).max(logs[1][at] - logs[1][best[1]]);
+        let shared = (0..logs[0].len()).map(worse).fold(f64::INFINITY, f64::min);
+        let cost = |log: f64| exp(log) - 1.0;
+        Gap { best, swap: cost(worse(best[0]).max(worse(best[1]))), shared: cost(shared) }
+    }
+}
 
 /// The contrast between two tiers; none where the best knobs of one are as good at the other.
-fn contrast(gbits: u32, near: Both<'_>, far: Both<'_>) -> Option<Contrast> {
-    let swap = Some(lost(near.0, far.0)?.max(lost(far.0, near.0)?)).filter(|swap| *swap > SWAP)?;
-    let best = |(cell, _): Both<'_>| cell.choices.get(cell.best()).map(|(_, realised)| Launch::of(realised));
-    let best = [best(near)?, best(far)?];
-    let figures = [near.1.tuners.first()?.as_ref()?, far.1.tuners.first()?.as_ref()?];
+fn contrast(gbits: u32, (near, far): Both<'_>) -> Option<Contrast> {
+    let logs = [near, far].map(|seen| mean(seen.cell.logs.iter()));
+    let Gap { best, swap, shared } = Gap::new(near.cell.own, [&logs[0], &logs[1]]);
+    if swap <= SWAP {
+        return None;
+    }
+    let best = best.map(|at| Launch::of(&near.cell.choices[at].1));
+    let figures = [near.report.tuners.first()?.as_ref()?, far.report.tuners.first()?.as_ref()?];
     let chosen = figures.map(|figures| Launch::of(&figures.chosen.realised));
     let held = [figures[0].held?, figures[1].held?].map(|held| Launch::of(&held.realised));
-    let fastest = [near, far].map(|(_, report)| Launch::of(&report.best.realised));
-    let (collective, bytes) = (near.1.place.collective, near.1.place.bytes);
-    let (tiers, differs) = ([near.1.tier, far.1.tier], chosen[0] != chosen[1]);
-    let shared = shared(near.0, far.0)?;
-    Some(Contrast { gbits, collective, bytes, tiers, best, chosen, held, fastest, swap, shared, differs })
+    let (collective, bytes) = (near.report.place.collective, near.report.place.bytes);
+    let (tiers, differs) = ([near.report.tier, far.report.tier], chosen[0] != chosen[1]);
+    Some(Contrast { gbits, collective, bytes, tiers, best, chosen, held, swap, shared, differs })
 }
 
-/// What taking the best knobs of one cell in another costs there.
-fn lost(from: &Cell, at: &Cell) -> Option<f64> {
-    at.loss(&from.choices.get(from.best())?.0)
-}
-
-/// The least that any knobs cost in the one of two cells that they suit less.
-fn shared(near: &Cell, far: &Cell) -> Option<f64> {
-    let worse = near.choices.iter().filter_map(|(choice, _)| Some(near.loss(choice)?.max(far.loss(choice)?)));
-    worse.reduce(f64::min)
-}
-
-impl Cell {
-    /// What these fixed knobs cost more than the best; none where they cannot run.
-    fn loss(&self, choice: &Choice) -> Option<f64> {
-        let at = self.choices.iter().position(|(known, _)| known == choice)?;
-        Some(exp(self.mean_logs.get(at)? - self.mean_logs.get(self.best())?) - 1.0)
-    }
-
-    /// The fixed knobs with the least mean ln time; NCCL's own where none is better.
-    fn best(&self) -> usize {
-        let logs = &self.mean_logs;
-        logs.iter().enumerate().fold(self.own, |best, (at, log)| if *log < logs[best] { at } else { best })
+impl ByWorld {
+    /// Counts a call at two tiers in every world.
+    fn count(&mut self, (near, far): Both<'_>) {
+        for (world, logs) in near.cell.logs.iter().zip(&far.cell.logs).enumerate() {
+            let gap = Gap::new(near.cell.own, [logs.0, logs.1]);
+            let differs = usize::from(near.usual(world) != far.usual(world));
+            self.pairs += 1;
+            if gap.swap > SWAP {
+                self.oracle_differs += 1;
+                self.differs += differs;
+            }
+            if gap.shared > SWAP {
+                self.must_differ += 1;
+                self.differs_there += differs;
+            }
+        }
     }
 }

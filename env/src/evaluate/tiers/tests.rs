@@ -57,5 +57,23 @@ fn who_knows_the_tier_follows_it_and_who_does_not_cannot() {
         "the best of one is shared, too"
     );
     assert!(bayes.must_differ <= bayes.oracle_differs && bayes.differs_there == bayes.must_differ);
-    assert_eq!(compared(wants("nccl", Knobs::OWN)).differs, 0);
+    let ours = compared(wants("nccl", Knobs::OWN));
+    assert_eq!((ours.differs, ours.by_world.differs, ours.by_world.differs_there), (0, 0, 0));
+}
+
+/// Who knows every true time differs in each world in which no knobs are right at both tiers; who knows the worlds' mean does not.
+#[test]
+fn who_knows_the_world_differs_wherever_it_must() {
+    let constants = ConstantsFile::full();
+    let evaluation =
+        Evaluation { seed: 1, seeds: 1, worlds: 4, threads: 2, constants: &constants, schedules: None };
+    let compared = |entrant: Entrant| {
+        let done = evaluation.equal_tables(&[1 << 16, 1 << 18], &[entrant], || Ok::<_, ClusterError>(()));
+        done.unwrap().1.by_world
+    };
+    let (oracle, bayes) = (compared(Entrant::oracle()), compared(Entrant::bayes()));
+    assert_eq!(oracle.pairs, 4 * 6 * 10);
+    assert!(oracle.must_differ > 0 && oracle.must_differ < oracle.oracle_differs, "{oracle:?}");
+    assert_eq!((bayes.must_differ, bayes.oracle_differs), (oracle.must_differ, oracle.oracle_differs));
+    assert!(oracle.differs_there > bayes.differs_there && bayes.differs_there > 0, "{oracle:?} {bayes:?}");
 }

@@ -33,7 +33,7 @@ pub struct Equal {
     pub compared: EqualTables,
     /// The policy, the same with less told, NCCL and the best fixed knobs.
     pub tuners: Vec<Told>,
-    /// Whether the policy's knobs differ wherever the best do.
+    /// Whether the policy's knobs differ in every world in which no knobs are right at both tiers.
     pub follows: bool,
     /// Whether hiding the tier raises its regret, with feedback and without.
     pub hiding_hurts: bool,
@@ -86,7 +86,7 @@ impl Equal {
             Told::new(tuner, hidden.map_or(&[], |(_, features)| features))
         };
         let tuners: Vec<Told> = judged.tuners.iter().filter_map(told).collect();
-        let follows = compared.differs == compared.oracle_differs;
+        let follows = compared.by_world.differs_there == compared.by_world.must_differ;
         let hiding_hurts = matches!(&tuners[..], [policy, untold, ..]
             if untold.regret > policy.regret && untold.regret_hold > policy.regret_hold);
         Equal { compared, tuners, follows, hiding_hurts }
