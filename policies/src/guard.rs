@@ -82,14 +82,15 @@ const SMALLER: u32 = 1 << ChunkChoice::Quarter as u32 | 1 << ChunkChoice::Half a
 /// How much likelier (ln) than NCCL's own a choice must be to be taken. Close calls gain little and are the ones that go
 /// wrong somewhere: in the simulator this costs about half a point of regret and takes the worst cell from 0.88 to 0.97. Where
 /// calls are measured a chunk may be tried sooner: in a fifth of the worlds of slow links small ones make trees in LL a third
-/// faster, and only a call shows in which. With channels the same gained nothing.
+/// faster, and only a call shows in which. With channels the same gained nothing. Threads hold for a whole job, whichever call
+/// came first, and with fewer of them NCCL takes other channels, so that not even its own choice is left to come back to.
 const fn reluctance(head: Head, noted: bool) -> f32 {
     match head {
         Head::Pair => 0.25,
-        Head::Channels => 1.5,
+        Head::Channels | Head::Threads => 1.5,
         Head::Chunk if noted => 0.3,
         Head::Chunk => 1.0,
-        Head::Path | Head::Threads => 0.0,
+        Head::Path => 0.0,
     }
 }
 
