@@ -37,7 +37,7 @@ pub struct Cell {
 }
 
 /// The mean over worlds of what each choice takes.
-pub fn mean<'a>(worlds: impl Iterator<Item = &'a Vec<f64>>) -> Vec<f64> {
+pub fn mean_of_worlds<'a>(worlds: impl Iterator<Item = &'a Vec<f64>>) -> Vec<f64> {
     let (mut sums, mut count) = (Vec::new(), 0.0);
     for world in worlds {
         sums.resize(world.len(), 0.0);

@@ -22,7 +22,7 @@ use self::options::Ground;
 use self::table::Table;
 use super::calls::{play, play_fastest};
 use super::entrant::{Entrant, Player};
-use super::gathered::{Cell, Gathered, least, mean};
+use super::gathered::{Cell, Gathered, least, mean_of_worlds};
 use super::judge::{Judge, Tally};
 use super::machines::Machine;
 use super::report::Place;
@@ -146,7 +146,7 @@ fn logs(ground: &Ground, episodes: &[Episode]) -> Vec<Vec<f64>> {
 /// The launch of each cell that has the least mean over worlds.
 fn best_fixed(ground: &Ground, logs: &[Vec<Vec<f64>>]) -> Vec<usize> {
     let cells = ground.cells.iter().enumerate();
-    cells.map(|(at, cell)| least(cell.own, &mean(logs.iter().map(|world| &world[at])))).collect()
+    cells.map(|(at, cell)| least(cell.own, &mean_of_worlds(logs.iter().map(|world| &world[at])))).collect()
 }
 
 /// The cells of a machine, with what was fastest in them how often.

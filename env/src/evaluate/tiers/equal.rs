@@ -16,7 +16,7 @@ use serde::Serialize;
 
 use super::Launch;
 use crate::cluster::{Cluster, ClusterError, Inter};
-use crate::evaluate::gathered::{Cell, Gathered, least, mean};
+use crate::evaluate::gathered::{Cell, Gathered, least, mean_of_worlds};
 use crate::evaluate::judge::Tally;
 use crate::evaluate::machines::Machine;
 use crate::evaluate::report::{CellReport, Report};
@@ -185,7 +185,7 @@ struct Gap {
 }
 
 impl Gap {
-    /// By what each choice takes at either.
+    /// By what each choice takes at either. What can run is the same at both: NCCL cannot tell them apart.
     fn new(own: usize, logs: [&[f64]; 2]) -> Self {
         let best = logs.map(|logs| least(own, logs));
         let worse = |at: usize| (logs[0][at] - logs[0][best[0]]).max(logs[1][at] - logs[1][best[1]]);
@@ -197,7 +197,7 @@ impl Gap {
 
 /// The contrast between two tiers; none where the best knobs of one are as good at the other.
 fn contrast(gbits: u32, (near, far): Both<'_>) -> Option<Contrast> {
-    let logs = [near, far].map(|seen| mean(seen.cell.logs.iter()));
+    let logs = [near, far].map(|seen| mean_of_worlds(seen.cell.logs.iter()));
     let Gap { best, swap, shared } = Gap::new(near.cell.own, [&logs[0], &logs[1]]);
     if swap <= SWAP {
         return None;
