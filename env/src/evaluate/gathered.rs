@@ -30,22 +30,16 @@ pub struct Cell {
     pub own: usize,
     /// How often each choice was the fastest.
     pub fastest: Vec<f64>,
-    /// Mean ln µs of each choice in each world; empty where not every choice of every call is known.
+    /// Mean ln µs of each choice over the worlds of each seed; empty where not every choice of every call is known.
     pub logs: Vec<Vec<f64>>,
     /// What can run; knobs that NCCL runs alike are one.
     pub choices: Vec<(Choice, Realised)>,
 }
 
-/// The mean over worlds of what each choice takes.
-pub fn mean_of_worlds<'a>(worlds: impl Iterator<Item = &'a Vec<f64>>) -> Vec<f64> {
-    let (mut sums, mut count) = (Vec::new(), 0.0);
-    for world in worlds {
-        sums.resize(world.len(), 0.0);
-        sums.iter_mut().zip(world).for_each(|(sum, log)| *sum += log);
-        count += 1.0;
-    }
-    sums.iter_mut().for_each(|sum| *sum /= count);
-    sums
+/// The mean over seeds of what each choice takes.
+pub fn mean_of_seeds(logs: &[Vec<f64>]) -> Vec<f64> {
+    let choices = logs.first().map_or(0, Vec::len);
+    (0..choices).map(|at| logs.iter().map(|seed| seed[at]).sum::<f64>() / logs.len() as f64).collect()
 }
 
 /// The choice that takes least; NCCL's own where none takes less.

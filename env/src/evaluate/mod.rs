@@ -81,7 +81,7 @@ impl Evaluation<'_> {
         entrants: &[Entrant],
         step: impl Fn() -> Result<(), E> + Sync,
     ) -> Result<(Report, EqualTables), E> {
-        // Each world by itself, so that what was done in it can be told from what was done in others.
+        // Each world as a seed of its own, so that what was done in it can be told from what was done in others.
         let worlds: Vec<_> = self.kept_worlds().into_iter().flatten().map(|world| vec![world]).collect();
         let (report, gathered) = self.gather(&EqualTables::machines()?, sizes, &worlds, entrants, step)?;
         let compared = EqualTables::new(&gathered, &report);

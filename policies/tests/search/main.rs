@@ -31,7 +31,8 @@ fn mraco_saves_nine_tenths_of_the_trials_at_97_percent_of_the_quality() {
         let good = medians.iter().filter(|quality| **quality >= 0.97).count();
         // In a drawn world small calls of one node may have a best setting that no search meets.
         let enough = if world.is_some() { 12 } else { medians.len() };
-        assert!(good >= enough, "world {world:?}: {medians:?}");
+        let least = medians.iter().copied().fold(1.0, f64::min);
+        assert!(good >= enough && least > 0.91, "world {world:?}: {medians:?}");
         drawn.extend(medians.into_iter().filter(|_| world.is_some()));
     }
     assert!(mean(drawn.iter().copied()) >= 0.99, "{drawn:?}");

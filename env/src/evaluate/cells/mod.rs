@@ -22,7 +22,7 @@ use self::options::Ground;
 use self::table::Table;
 use super::calls::{play, play_fastest};
 use super::entrant::{Entrant, Player};
-use super::gathered::{Cell, Gathered, least, mean_of_worlds};
+use super::gathered::{Cell, Gathered, least, mean_of_seeds};
 use super::judge::{Judge, Tally};
 use super::machines::Machine;
 use super::report::Place;
@@ -54,7 +54,7 @@ pub fn judge<E>(
         let weather = world.weather(&machine.cluster, machine.nodes);
         episodes.push(Episode::all(&ground, &simulator, weather, world.seed().unwrap_or(0)));
     }
-    let logs: Vec<Vec<Vec<f64>>> = episodes.iter().map(|of_world| logs(&ground, of_world)).collect();
+    let logs = logs(&ground, &episodes, worlds);
     let fixed = best_fixed(&ground, &logs);
     let mut players: Vec<Vec<Tally>> = entrants.iter().map(|_| Vec::new()).collect();
     let mut memory = Memory::new(1, Some(1));
@@ -78,7 +78,7 @@ pub fn judge<E>(
             tallies.push(seat.tally);
         }
     }
-    Ok(Ok(Gathered { cells: cells(machine, &ground, &episodes, &logs), players }))
+    Ok(Ok(Gathered { cells: cells(machine, &ground, &episodes, logs), players }))
 }
 
 /// An entrant on a machine.
@@ -129,35 +129,43 @@ impl<'a> Seat<'a> {
     }
 }
 
-/// The mean ln time of each launch of each cell over the judged calls of a world.
-fn logs(ground: &Ground, episodes: &[Episode]) -> Vec<Vec<f64>> {
-    let mut sums: Vec<Vec<f64>> = ground.cells.iter().map(|cell| vec![0.0; cell.launches.len()]).collect();
-    for (cell, truth) in episodes.iter().flat_map(Episode::truths) {
-        let calls = truth.calls().max(1.0);
-        for (times, weight) in truth.segments() {
-            for (sum, time) in sums[cell].iter_mut().zip(times) {
-                *sum += weight / calls * time.log;
+/// By cell, then by seed, the mean ln time of each launch, over the judged calls of a world and then over the seed's worlds.
+fn logs(ground: &Ground, episodes: &[Vec<Episode>], worlds: &[Vec<World>]) -> Vec<Vec<Vec<f64>>> {
+    let none = |cell: &options::Options| vec![vec![0.0; cell.launches.len()]; worlds.len()];
+    let mut sums: Vec<Vec<Vec<f64>>> = ground.cells.iter().map(none).collect();
+    let seeds = worlds.iter().enumerate().flat_map(|(seed, worlds)| worlds.iter().map(move |_| seed));
+    for (seed, of_world) in seeds.zip(episodes) {
+        for (cell, truth) in of_world.iter().flat_map(Episode::truths) {
+            let calls = truth.calls().max(1.0) * worlds[seed].len() as f64;
+            for (times, weight) in truth.segments() {
+                for (sum, time) in sums[cell][seed].iter_mut().zip(times) {
+                    *sum += weight / calls * time.log;
+                }
             }
         }
     }
     sums
 }
 
-/// The launch of each cell that has the least mean over worlds.
+/// The launch of each cell that has the least mean over seeds, which have as many worlds each.
 fn best_fixed(ground: &Ground, logs: &[Vec<Vec<f64>>]) -> Vec<usize> {
-    let cells = ground.cells.iter().enumerate();
-    cells.map(|(at, cell)| least(cell.own, &mean_of_worlds(logs.iter().map(|world| &world[at])))).collect()
+    ground.cells.iter().zip(logs).map(|(cell, logs)| least(cell.own, &mean_of_seeds(logs))).collect()
 }
 
 /// The cells of a machine, with what was fastest in them how often.
-fn cells(machine: &Machine, ground: &Ground, episodes: &[Vec<Episode>], logs: &[Vec<Vec<f64>>]) -> Vec<Cell> {
+fn cells(
+    machine: &Machine,
+    ground: &Ground,
+    episodes: &[Vec<Episode>],
+    logs: Vec<Vec<Vec<f64>>>,
+) -> Vec<Cell> {
     let mut fastest: Vec<Vec<f64>> = ground.cells.iter().map(|cell| vec![0.0; cell.launches.len()]).collect();
     for (cell, truth) in episodes.iter().flatten().flat_map(Episode::truths) {
         for (at, weight) in truth.fastest() {
             fastest[cell][at] += weight;
         }
     }
-    let cell = |(at, (options, fastest)): (usize, (&options::Options, Vec<f64>))| Cell {
+    let cell = |((options, fastest), logs): ((&options::Options, Vec<f64>), Vec<Vec<f64>>)| Cell {
         place: Place {
             cluster: machine.cluster.name.clone(),
             nodes: machine.nodes,
@@ -168,8 +176,8 @@ fn cells(machine: &Machine, ground: &Ground, episodes: &[Vec<Episode>], logs: &[
         held_out: machine.held_out,
         own: options.own,
         fastest,
-        logs: logs.iter().map(|world| world[at].clone()).collect(),
+        logs,
         choices: options.launches.iter().map(|launch| (launch.choice, launch.realised)).collect(),
     };
-    ground.cells.iter().zip(fastest).enumerate().map(cell).collect()
+    ground.cells.iter().zip(fastest).zip(logs).map(cell).collect()
 }

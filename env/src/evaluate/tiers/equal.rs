@@ -16,7 +16,7 @@ use serde::Serialize;
 
 use super::Launch;
 use crate::cluster::{Cluster, ClusterError, Inter};
-use crate::evaluate::gathered::{Cell, Gathered, least, mean_of_worlds};
+use crate::evaluate::gathered::{Cell, Gathered, least, mean_of_seeds};
 use crate::evaluate::judge::Tally;
 use crate::evaluate::machines::Machine;
 use crate::evaluate::report::{CellReport, Report};
@@ -197,7 +197,7 @@ impl Gap {
 
 /// The contrast between two tiers; none where the best knobs of one are as good at the other.
 fn contrast(gbits: u32, (near, far): Both<'_>) -> Option<Contrast> {
-    let logs = [near, far].map(|seen| mean_of_worlds(seen.cell.logs.iter()));
+    let logs = [near, far].map(|seen| mean_of_seeds(&seen.cell.logs));
     let Gap { best, swap, shared } = Gap::new(near.cell.own, [&logs[0], &logs[1]]);
     if swap <= SWAP {
         return None;
