@@ -235,7 +235,6 @@ fn without_sweeps(mut file: ConstantsFile) -> ConstantsFile {
         "hop.tcp.alpha.simple" => *value = 14.0,
         name if name.starts_with("hop.tcp.serial") => *value = 10.0,
         name if name.ends_with("absorbed") => *value = 0.0,
-        name if name.ends_with("overlap") => *value = 1.0,
         name if name.starts_with("hop.tcp.tree") => *value = 1.0,
         _ => {}
     });
