@@ -19,6 +19,7 @@ pub mod table;
 pub mod tiers;
 pub mod tuner;
 pub mod units;
+pub mod variables;
 pub mod words;
 
 pub use action::{Choice, Head, Mask};

@@ -7,21 +7,8 @@ use std::path::PathBuf;
 use dynamiccl_policies::frozen::SHIPPED;
 use dynamiccl_spec::Overrides;
 use dynamiccl_spec::overrides::number;
+use dynamiccl_spec::variables::{CONTEXT, DETERMINISTIC, EXPECT, MODE, POLICY, STRICT};
 use dynamiccl_spec::words::{UnknownWord, look_up};
-
-/// The variables of our own, with what they say.
-pub const POLICY: &str = "DYNAMICCL_POLICY";
-/// The deployment file.
-pub const CONTEXT: &str = "DYNAMICCL_CONTEXT";
-/// The hashes that policy and deployment file must have: every rank gets them from its launcher, and one that has read
-/// another file stops.
-pub const EXPECT: &str = "DYNAMICCL_EXPECT";
-/// act, observe, off or driven.
-pub const MODE: &str = "DYNAMICCL_MODE";
-/// 1: only algorithms that add in the same order at every call.
-pub const DETERMINISTIC: &str = "DYNAMICCL_DETERMINISTIC";
-/// 0: what cannot be loaded is left out.
-pub const STRICT: &str = "DYNAMICCL_STRICT";
 
 /// NCCL's variables that limit channels.
 const LIMITS: [&str; 4] = ["NCCL_MIN_NCHANNELS", "NCCL_MAX_NCHANNELS", "NCCL_MIN_CTAS", "NCCL_MAX_CTAS"];

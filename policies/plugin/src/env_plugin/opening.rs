@@ -1,12 +1,9 @@
 //! What a launch was given, from our variables and the deployment file. A variable wins over the file.
 
-use crate::deployment::{Deployment, DeploymentError, Launch};
-use crate::settings::{CONTEXT, Mode, Settings, SettingsError, Unexpected};
+use dynamiccl_spec::variables::{BUFFSIZE, CONTEXT, NTHREADS};
 
-/// Threads of a block.
-pub const NTHREADS: &str = "DYNAMICCL_NTHREADS";
-/// Bytes of the Simple protocol's buffer.
-pub const BUFFSIZE: &str = "DYNAMICCL_BUFFSIZE";
+use crate::deployment::{Deployment, DeploymentError, Launch};
+use crate::settings::{Mode, Settings, SettingsError, Unexpected};
 
 /// Why a launch cannot be read.
 #[derive(Debug, thiserror::Error)]
@@ -62,7 +59,7 @@ impl Handed {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::settings::EXPECT;
+    use dynamiccl_spec::variables::EXPECT;
 
     fn read(set: &[(&str, &str)]) -> Result<Handed, String> {
         let get = |name: &str| set.iter().find(|(known, _)| *known == name).map(|(_, v)| (*v).to_owned());

@@ -6,18 +6,10 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Where records go. Unset: nothing is recorded.
-pub const PROFILE: &str = "DYNAMICCL_PROFILE";
-/// MiB that a process's records may take.
-pub const MAX_MB: &str = "DYNAMICCL_PROFILE_MAX_MB";
-/// Whether kernels are timed.
-pub const KERNELS: &str = "DYNAMICCL_PROFILE_KERNELS";
-/// Where metrics for Prometheus go.
-pub const PROMETHEUS: &str = "DYNAMICCL_PROMETHEUS";
-/// Seconds between two writings of them.
-pub const PROMETHEUS_SECONDS: &str = "DYNAMICCL_PROMETHEUS_SECONDS";
-/// `off` turns every part of the library off.
-const MODE: &str = "DYNAMICCL_MODE";
+use dynamiccl_spec::variables::{
+    MODE, PROFILE, PROFILE_KERNELS, PROFILE_MAX_MB, PROMETHEUS, PROMETHEUS_SECONDS,
+};
+
 /// The number of this process on its node, by the launchers that say it.
 const LOCAL_RANKS: [&str; 5] =
     ["LOCAL_RANK", "SLURM_LOCALID", "OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "PMI_LOCAL_RANK"];
@@ -66,13 +58,13 @@ impl Settings {
         }
         let local = LOCAL_RANKS.iter().find_map(|name| text(name));
         let local = local.filter(|rank| !rank.is_empty() && rank.bytes().all(|byte| byte.is_ascii_digit()));
-        let records_max = number(MAX_MB, MAX_MB_DEFAULT, 1 << 20) << 20;
+        let records_max = number(PROFILE_MAX_MB, MAX_MB_DEFAULT, 1 << 20) << 20;
         let metrics_every = Duration::from_secs(number(PROMETHEUS_SECONDS, SECONDS_DEFAULT, 86_400));
-        let times_kernels = get(KERNELS).is_none_or(|value| match value.to_str().map(str::trim) {
+        let times_kernels = get(PROFILE_KERNELS).is_none_or(|value| match value.to_str().map(str::trim) {
             Some("0") => false,
             Some("1" | "") => true,
             _ => {
-                warn(format!("{KERNELS}={}: give 0 or 1; 1 is used", value.display()));
+                warn(format!("{PROFILE_KERNELS}={}: give 0 or 1; 1 is used", value.display()));
                 true
             }
         });
@@ -106,7 +98,7 @@ mod tests {
             &[(PROFILE, "")],
             &[(PROFILE, "/tmp/x"), (MODE, "off")],
             &[(PROFILE, "/tmp/x"), (MODE, "OFF ")],
-            &[(MAX_MB, "7"), (PROMETHEUS_SECONDS, "7")],
+            &[(PROFILE_MAX_MB, "7"), (PROMETHEUS_SECONDS, "7")],
         ] {
             assert_eq!(read(off).0, None, "{off:?}");
         }
@@ -122,8 +114,8 @@ mod tests {
         let (settings, _) = read(&[
             (PROMETHEUS, "/tmp/y"),
             (PROMETHEUS_SECONDS, "5"),
-            (MAX_MB, "1"),
-            (KERNELS, "0"),
+            (PROFILE_MAX_MB, "1"),
+            (PROFILE_KERNELS, "0"),
             ("SLURM_LOCALID", "3"),
             ("SLURM_JOB_ID", "77"),
             (MODE, "observe"),
@@ -138,14 +130,14 @@ mod tests {
     #[test]
     fn a_value_that_means_nothing_is_said_and_replaced() {
         for value in ["0", "-1", "many", "", "99999999999999999999"] {
-            let (settings, warnings) = read(&[(PROFILE, "/tmp/x"), (MAX_MB, value)]);
+            let (settings, warnings) = read(&[(PROFILE, "/tmp/x"), (PROFILE_MAX_MB, value)]);
             assert_eq!(settings.unwrap().records_max, 256 << 20, "{value}");
             assert!(
                 warnings[0].contains("DYNAMICCL_PROFILE_MAX_MB") && warnings[0].contains("256"),
                 "{warnings:?}"
             );
         }
-        let (settings, warnings) = read(&[(PROFILE, "/tmp/x"), (KERNELS, "off")]);
+        let (settings, warnings) = read(&[(PROFILE, "/tmp/x"), (PROFILE_KERNELS, "off")]);
         assert!(settings.unwrap().times_kernels && warnings[0].contains("DYNAMICCL_PROFILE_KERNELS=off"));
         // A rank that would lead out of the folder is no rank.
         let (settings, _) = read(&[(PROFILE, "/tmp/x"), ("LOCAL_RANK", "../3")]);

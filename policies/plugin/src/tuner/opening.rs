@@ -2,13 +2,14 @@
 
 use dynamiccl_spec::Gates;
 use dynamiccl_spec::features::Encoder;
+use dynamiccl_spec::variables::CONTEXT;
 
 use super::communicator::{Communicator, Hot};
 use super::decider::Decider;
 use crate::deployment::{Deployment, DeploymentError};
 use crate::logger::Logger;
 use crate::policy::{self, PolicyError};
-use crate::settings::{CONTEXT, Mode, Settings, SettingsError, Source, Unexpected, strict};
+use crate::settings::{Mode, Settings, SettingsError, Source, Unexpected, strict};
 
 /// The first version of the interface that asks for chunk sizes.
 pub(super) const CHUNKS_SINCE: u32 = 6;

@@ -4,27 +4,11 @@ use std::collections::BTreeMap;
 
 use dynamiccl_spec::Overrides;
 use dynamiccl_spec::overrides::number;
+use dynamiccl_spec::variables::{ALL, BUFFSIZE, NTHREADS, PREFIX, PROFILE, PROMETHEUS};
 use dynamiccl_spec::words::nearest;
 
 use super::facts::{Finding, Level};
 
-/// Every variable that the library reads.
-pub const OURS: [&str; 13] = [
-    "DYNAMICCL_POLICY",
-    "DYNAMICCL_CONTEXT",
-    "DYNAMICCL_EXPECT",
-    "DYNAMICCL_MODE",
-    "DYNAMICCL_DETERMINISTIC",
-    "DYNAMICCL_STRICT",
-    "DYNAMICCL_NTHREADS",
-    "DYNAMICCL_BUFFSIZE",
-    "DYNAMICCL_PROFILE",
-    "DYNAMICCL_PROFILE_MAX_MB",
-    "DYNAMICCL_PROFILE_KERNELS",
-    "DYNAMICCL_PROMETHEUS",
-    "DYNAMICCL_PROMETHEUS_SECONDS",
-];
-const PREFIX: &str = "DYNAMICCL_";
 /// NCCL's variables that name plugins.
 pub const PLUGINS: [&str; 3] = ["NCCL_TUNER_PLUGIN", "NCCL_PROFILER_PLUGIN", "NCCL_ENV_PLUGIN"];
 /// NCCL's variables that differ between ranks of healthy jobs, and change no decision.
@@ -104,8 +88,7 @@ impl Variables {
     }
 
     fn profiler(&self) -> Option<Finding> {
-        let records =
-            ["DYNAMICCL_PROFILE", "DYNAMICCL_PROMETHEUS"].into_iter().find(|name| self.get(name).is_some());
+        let records = [PROFILE, PROMETHEUS].into_iter().find(|name| self.get(name).is_some());
         match (self.get(PLUGINS[1]), records) {
             (Some(_), None) => Some(Finding::new(
                 Level::Note,
@@ -121,8 +104,7 @@ impl Variables {
     }
 
     fn launch(&self) -> Option<Finding> {
-        let set =
-            ["DYNAMICCL_NTHREADS", "DYNAMICCL_BUFFSIZE"].into_iter().find(|name| self.get(name).is_some())?;
+        let set = [NTHREADS, BUFFSIZE].into_iter().find(|name| self.get(name).is_some())?;
         self.get(PLUGINS[2]).is_none().then(|| {
             Finding::new(
                 Level::Warning,
@@ -133,9 +115,9 @@ impl Variables {
 }
 
 fn misspelt(name: &str) -> Option<Finding> {
-    let rest = name.strip_prefix(PREFIX).filter(|_| !OURS.contains(&name))?;
+    let rest = name.strip_prefix(PREFIX).filter(|_| !ALL.contains(&name))?;
     // What all of them begin with makes nothing alike.
-    let near = nearest(rest, &OURS.map(|known| known.strip_prefix(PREFIX).unwrap_or(known)))
+    let near = nearest(rest, &ALL.map(|known| known.strip_prefix(PREFIX).unwrap_or(known)))
         .map(|near| format!("; did you mean {PREFIX}{near}?"))
         .unwrap_or_default();
     Some(Finding::new(Level::Warning, format!("{name} is no variable of ours, and nobody reads it{near}")))
