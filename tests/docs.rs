@@ -3,6 +3,8 @@
 use std::collections::BTreeSet;
 
 use dynamiccl_env::cluster::Cluster;
+use dynamiccl_policies::frozen::Frozen;
+use dynamiccl_spec::variables::ALL;
 use serde_json::Value;
 
 use crate::util::{Dir, assert_same, repository, repository_path, shape};
@@ -177,4 +179,30 @@ fn the_readme_shows_what_the_program_says() {
     } else {
         assert_same(&shape(&fresh), &shape(shown));
     }
+}
+
+/// The cells of the README's row that begins with this.
+fn row(of: &str) -> Vec<String> {
+    let page = repository("README.md");
+    let line = page.lines().find(|line| line.starts_with(&format!("| {of}"))).expect("the row");
+    line.split('|').map(|cell| cell.trim().to_owned()).collect()
+}
+
+#[test]
+fn the_readme_has_the_figures_of_the_policy_that_is_shipped() {
+    let results = Frozen::shipped().expect("the shipped policy").about.results;
+    let result = |name: &str| results.iter().find(|(known, _)| known == name).expect("a result").1;
+    let told = row("**shipped policy, where each call's time is told back**");
+    assert!(told[2].starts_with(&format!("{:.3} ±", result("speedup.all"))), "{told:?}");
+    assert_eq!(told[3], format!("{:.1} %", 100.0 * result("regret.all")));
+    assert_eq!(told[4], format!("{:.3}", result("worst_cell.all")));
+    let untold = row("**the same in the plugin, which is told no times**");
+    assert_eq!(untold[3], format!("{:.1} %", 100.0 * result("regret_hold.all")));
+}
+
+#[test]
+fn the_plugin_page_explains_every_variable() {
+    let page = repository("docs/plugin.md");
+    let missing: Vec<_> = ALL.iter().filter(|name| !page.contains(&format!("`{name}"))).collect();
+    assert!(missing.is_empty(), "docs/plugin.md says nothing about {missing:?}");
 }
