@@ -19,7 +19,7 @@ pub enum Ground {
 pub(super) struct Lessons {
     /// As measured.
     pub plain: Vec<Arc<Swept>>,
-    /// As somebody cautious sees it, and with sizes between those that were measured.
+    /// Those of one machine put together, as somebody cautious sees them, and with sizes between those that were measured.
     pub sure: Vec<Arc<Swept>>,
 }
 
@@ -35,12 +35,13 @@ impl Ground {
                 Err(error) => return Err(error),
             },
         };
+        let joined = Swept::joined(&plain)?;
         // Who doubts nothing takes nothing for known that was not measured.
         if doubts == 0.0 {
-            return Ok(Lessons { sure: plain.clone(), plain });
+            return Ok(Lessons { sure: joined, plain });
         }
         let cautious = |swept: &Arc<Swept>| Ok(Arc::new(swept.with_between()?.cautious(doubts)));
-        let sure = plain.iter().map(cautious).collect::<Result<_, SweptError>>()?;
+        let sure = joined.iter().map(cautious).collect::<Result<_, SweptError>>()?;
         Ok(Lessons { plain, sure })
     }
 

@@ -17,6 +17,8 @@ pub struct Cell {
     /// What NCCL does by itself.
     own: Launch,
     launches: Vec<(Launch, Times)>,
+    /// How many of them were measured; for the others, which are last, another stands.
+    measured: usize,
     pairs: PairMask,
     /// Choices of channels, as bits.
     channels: u32,
@@ -65,7 +67,7 @@ impl Cell {
         let table = communicator.cost_table(collective, bytes, 1);
         let call = Call { communicator, collective, bytes, table };
         let own = call.realise(&Knobs::OWN)?;
-        let mut cell = Cell { own, launches: Vec::new(), pairs: PairMask::NONE, channels: 0 };
+        let mut cell = Cell { own, launches: Vec::new(), measured: 0, pairs: PairMask::NONE, channels: 0 };
         let mut known = [false; 2];
         // Which chunk size a setting had is not part of its launch here.
         for row in rows.iter().filter(|row| row.chunk == ChunkChoice::Own) {
@@ -105,7 +107,25 @@ impl Cell {
         let call = Call { communicator, collective, bytes, table };
         let own = call.realise(&Knobs::OWN)?;
         let known = launches.len() > 1 && launches.iter().any(|(launch, _)| *launch == own);
-        known.then(|| Cell { own, launches, pairs: PairMask::NONE, channels: 0 }.with_choices(&call))
+        let cell = Cell { own, launches, measured: 0, pairs: PairMask::NONE, channels: 0 };
+        known.then(|| cell.with_choices(&call))
+    }
+
+    /// The same call as several sweeps have it: the lines of all of them.
+    pub fn joined(
+        communicator: &Communicator,
+        (collective, bytes): (Collective, u64),
+        cells: &[&Cell],
+    ) -> Option<Self> {
+        let mut launches: Vec<(Launch, Times)> = Vec::new();
+        for (launch, times) in cells.iter().flat_map(|cell| &cell.launches[..cell.measured]) {
+            match launches.iter_mut().find(|(known, _)| known == launch) {
+                Some((_, known)) => known.join(times),
+                None => launches.push((*launch, times.clone())),
+            }
+        }
+        let table = communicator.cost_table(collective, bytes, 1);
+        Cell::of_launches(communicator, (collective, bytes), table, launches)
     }
 
     /// µs of the fastest launch.
@@ -156,6 +176,7 @@ impl Cell {
             let bits = choices.filter(|choice| launched(*choice).is_some_and(measured));
             self.channels &= bits.fold(1 << OWN, |bits, (index, _)| bits | 1 << index);
         }
+        self.measured = self.launches.len();
         self.fill_own(call);
         self
     }

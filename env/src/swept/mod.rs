@@ -120,6 +120,38 @@ impl Swept {
         Ok(Swept { name: name.to_owned(), cluster: Arc::clone(cluster), place, threads: None, cells })
     }
 
+    /// Sweeps with those of the same ranks, link and threads put together: what several starts agree on is surer than what
+    /// one says, and what they do not is less sure.
+    pub fn joined(sweeps: &[Arc<Swept>]) -> Result<Vec<Arc<Swept>>, SweptError> {
+        let mut alike: Vec<Vec<&Arc<Swept>>> = Vec::new();
+        for swept in sweeps {
+            match alike.iter_mut().find(|known| known[0].is_like(swept)) {
+                Some(known) => known.push(swept),
+                None => alike.push(vec![swept]),
+            }
+        }
+        alike.iter().map(|several| Swept::join(several)).collect()
+    }
+
+    fn join(several: &[&Arc<Swept>]) -> Result<Arc<Swept>, SweptError> {
+        let [first, _, ..] = several else { return Ok(Arc::clone(several[0])) };
+        let communicator = communicator(&first.cluster, first.place)?;
+        let mut calls: BTreeMap<(Collective, u64), Vec<&Cell>> = BTreeMap::new();
+        for (call, cell) in several.iter().flat_map(|swept| &swept.cells) {
+            calls.entry(*call).or_default().push(cell);
+        }
+        let cell = |(call, cells): (_, Vec<&Cell>)| Some((call, Cell::joined(&communicator, call, &cells)?));
+        let cells = calls.into_iter().filter_map(cell).collect();
+        let name = several.iter().map(|swept| swept.name.as_str()).collect::<Vec<_>>().join("+");
+        Ok(Arc::new(Swept { name, cells, ..Swept::clone(first) }))
+    }
+
+    /// Whether another sweep is of the same machine.
+    fn is_like(&self, other: &Swept) -> bool {
+        let cluster = Cluster { name: other.cluster.name.clone(), ..Cluster::clone(&self.cluster) };
+        (self.place, self.threads) == (other.place, other.threads) && cluster == *other.cluster
+    }
+
     /// The same sweep as somebody sees it who changes NCCL's choice only for what is surely faster: every launch off by so
     /// many of its doubts, against change.
     pub fn cautious(&self, doubts: f64) -> Self {

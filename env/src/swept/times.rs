@@ -58,6 +58,11 @@ impl Times {
         self.push(Line::new([rounds[0], middle, rounds[last]], share));
     }
 
+    /// Takes in the lines of others.
+    pub fn join(&mut self, others: &Times) {
+        others.lines.iter().for_each(|line| self.push(*line));
+    }
+
     fn push(&mut self, line: Line) {
         self.lines.push(line);
         self.lines.sort_by(|a, b| a.ln_us[1].total_cmp(&b.ln_us[1]));
