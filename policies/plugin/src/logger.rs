@@ -61,9 +61,7 @@ impl Logger {
 
     fn say(&self, level: c_int, subsystems: c_ulong, text: &str) {
         let Some(raw) = self.0 else { return };
-        // A line is text of one line, whatever a path that it quotes may hold.
-        let line: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
-        let Ok(line) = CString::new(format!("DynamICCL: {line}")) else { return };
+        let Ok(line) = CString::new(line(text)) else { return };
         // SAFETY: who made this promised what the function takes; all strings end and outlive the call.
         unsafe { raw(level, subsystems, SOURCE.as_ptr(), 0, FORMAT.as_ptr(), line.as_ptr()) };
     }
@@ -72,7 +70,13 @@ impl Logger {
 /// Writes a line where somebody may read it. A stream that is closed or full has no reader, and that is no reason
 /// to panic, as `eprintln!` would.
 pub fn complain(stream: &mut impl Write, text: &str) {
-    let _ = writeln!(stream, "DynamICCL: {text}");
+    let _ = writeln!(stream, "{}", line(text));
+}
+
+/// A line is text of one line, whatever a path or a value that it quotes may hold.
+fn line(text: &str) -> String {
+    let plain: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    format!("DynamICCL: {plain}")
 }
 
 #[cfg(test)]

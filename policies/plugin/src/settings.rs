@@ -109,7 +109,7 @@ impl Settings {
     /// Reads the variables through `get`, which answers as the environment would.
     pub fn read(get: impl Fn(&str) -> Option<String>) -> Result<Self, SettingsError> {
         let get = |variable: &str| get(variable).filter(|value| !value.is_empty());
-        let mode = get(MODE).map_or(Ok(Mode::Act), |word| look_up("mode", &word, &Mode::WORDS));
+        let mode = get(MODE).map_or(Ok(Mode::Act), |word| look_up("mode", word.trim(), &Mode::WORDS));
         let mode = mode.map_err(SettingsError::Mode)?;
         // Where nothing is decided, nothing else matters.
         let flag = |variable| if mode == Mode::Off { Ok(None) } else { flag(&get, variable) };
@@ -268,7 +268,7 @@ mod tests {
                 message(&[(EXPECT, hashes)]).starts_with(&format!("DYNAMICCL_EXPECT=\"{hashes}\": write"))
             );
         }
-        assert_eq!(read(&[(MODE, "off"), (DETERMINISTIC, "yes"), (EXPECT, "no")]).unwrap().mode, Mode::Off);
+        assert_eq!(read(&[(MODE, "off\r"), (DETERMINISTIC, "yes"), (EXPECT, "no")]).unwrap().mode, Mode::Off);
     }
 
     #[test]

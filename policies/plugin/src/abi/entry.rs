@@ -125,6 +125,7 @@ pub unsafe fn coll_info(given: &CollInfo) -> NcclResult {
         write(answer, entries, layout, unsafe { given.channels.as_mut() });
     };
     let otherwise = || {
+        communicator.leave(tuned(given.collective));
         communicator
             .warn_once("internal error while tuning (a bug of ours): NCCL chooses by itself for such calls");
     };
@@ -214,6 +215,7 @@ fn write(answer: Answer, entries: &mut [f32], layout: Layout, channels: Option<&
 #[cold]
 fn unknown(communicator: &Communicator, given: &CollInfo) {
     let CollInfo { collective, algorithms, protocols, .. } = given;
+    communicator.leave(tuned(*collective));
     communicator.warn_once(&format!(
         "collective {collective} with a table of {algorithms} x {protocols} is unknown: NCCL chooses by itself for \
          such calls"

@@ -60,6 +60,9 @@ impl Document {
         if let Some(from) = tiers.iter().find(|from| usize::from(from.tier) >= TIERS) {
             return Err(format!("cluster.tiers: tier {}: must be 0 to {}", from.tier, TIERS - 1));
         }
+        if tiers.iter().any(|from| from.nodes == 0) {
+            return Err("cluster.tiers: nodes = 0: must be at least 1".to_owned());
+        }
         if !tiers.is_sorted_by(|a, b| a.nodes < b.nodes) {
             return Err("cluster.tiers: node counts must ascend".to_owned());
         }

@@ -138,6 +138,7 @@ fn what_means_nothing_is_refused_with_its_place() {
     assert!(refused("gpu =", "gpuu =").starts_with("line 3: unknown field `gpuu`"));
     assert_eq!(refused("tier = 3", "tier = 9"), "cluster.tiers: tier 9: must be 0 to 4");
     assert_eq!(refused("nodes = 5", "nodes = 2"), "cluster.tiers: node counts must ascend");
+    assert_eq!(refused("nodes = 2", "nodes = 0"), "cluster.tiers: nodes = 0: must be at least 1");
     let rule = "communicator rule 2: tier_m";
     assert!(refused("tier_max = 4", "tier_max = 5").starts_with(rule));
     assert!(refused("0.5]", "0.9]").starts_with(rule));

@@ -53,7 +53,13 @@ impl Journal {
     /// Adds whole lines, or none of them.
     pub fn write(&mut self, lines: &str) -> io::Result<()> {
         if self.length > 0 && self.length + lines.len() as u64 > self.part_max {
-            fs::rename(&self.path, &self.old)?;
+            match fs::rename(&self.path, &self.old) {
+                // Somebody has moved it away, or its folder: what comes now goes into a new one.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                    self.path.parent().map_or(Ok(()), fs::create_dir_all)?;
+                }
+                renamed => renamed?,
+            }
             self.file = None;
         }
         if self.file.is_none() {
@@ -147,6 +153,19 @@ mod tests {
         assert!(kept.len() > 100);
         assert_eq!(kept, (first..1000).map(line).collect::<Vec<_>>());
         assert_eq!(fs::read_dir(&folder.0).unwrap().count(), 2);
+    }
+
+    #[test]
+    fn a_file_that_was_moved_away_is_begun_anew() {
+        let folder = Folder::new("moved");
+        let mut journal = Journal::open(&folder.0, "n1", 4096).unwrap();
+        for k in 0..1000 {
+            if k == 100 {
+                fs::remove_dir_all(&folder.0).unwrap();
+            }
+            journal.write(&line(k)).unwrap();
+        }
+        assert!(fs::read_to_string(&journal.path).unwrap().ends_with(&line(999)));
     }
 
     #[test]

@@ -24,14 +24,15 @@ pub static RECORDER: Recorder = Recorder::new();
 
 static LABELS: Labels = Labels::new();
 
-static LIFE: Mutex<Life> = Mutex::new(Life { pid: 0, live: 0, writer: None, abandoned: false });
+static LIFE: Mutex<Life> = Mutex::new(Life { pid: 0, live: 0, writer: None, refused: false });
 
 struct Life {
     pid: u32,
     live: u32,
     writer: Option<Writer>,
-    /// Whether a writer was left to itself because its disk hangs: the ring has one reader, so there is no other.
-    abandoned: bool,
+    /// Whether there is to be no other writer: one could not begin, of which once is said, or was left to itself because its
+    /// disk hangs, and the ring has one reader.
+    refused: bool,
 }
 
 /// What became of a communicator.
@@ -73,7 +74,7 @@ pub fn detach(context: u64, voice: Voice) {
     if life.live == 0
         && let Some(writer) = life.writer.take()
     {
-        life.abandoned |= !writer.stop(voice);
+        life.refused |= !writer.stop(voice);
         LABELS.clear();
     }
 }
@@ -100,18 +101,19 @@ impl Life {
                 RECORDER.forget();
             }
             self.live = 0;
-            self.abandoned = false;
+            self.refused = false;
             self.pid = pid;
         }
     }
 
     fn begin(&mut self, voice: Voice) {
-        if self.abandoned {
+        if self.refused {
             return;
         }
         let warn = |said: String| voice.warn(&format!("profiler: {said}"));
         let Some(settings) = Settings::read(|name| std::env::var_os(name), warn) else { return };
         RECORDER.launches_only.store(!settings.times_kernels, Ordering::Relaxed);
         self.writer = Writer::start(&RECORDER, &LABELS, settings, voice);
+        self.refused = self.writer.is_none();
     }
 }

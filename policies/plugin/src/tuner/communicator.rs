@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 
 use dynamiccl_policies::shared_memo::SharedMemo;
 use dynamiccl_spec::features::{CallContext, Encoder, PastCall};
-use dynamiccl_spec::{Bytes, Decision, Gated, Gates, Head, Knobs, Order, Overrides, Path, Query};
+use dynamiccl_spec::{Bytes, Collective, Decision, Gated, Gates, Head, Knobs, Order, Overrides, Path, Query};
 
 use super::answer::Answer;
 use super::call::{Call, KEY};
@@ -80,6 +80,13 @@ impl Communicator {
     /// The chunk sizes of what was answered last.
     pub fn chunks(&self) -> &Chunks {
         &self.hot.chunks
+    }
+
+    /// A call of this collective is left to NCCL: what was chosen for the one before holds no longer.
+    pub fn leave(&self, collective: Option<Collective>) {
+        if let Some(collective) = collective {
+            self.hot.chunks.note(collective, Answer::OWN);
+        }
     }
 
     /// Says what a user must know, once for a communicator.

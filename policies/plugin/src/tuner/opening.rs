@@ -2,7 +2,7 @@
 
 use dynamiccl_spec::Gates;
 use dynamiccl_spec::features::Encoder;
-use dynamiccl_spec::variables::CONTEXT;
+use dynamiccl_spec::variables::{CONTEXT, DETERMINISTIC};
 
 use super::communicator::{Communicator, Hot};
 use super::decider::Decider;
@@ -11,6 +11,8 @@ use crate::logger::Logger;
 use crate::policy::{self, PolicyError};
 use crate::settings::{Mode, Settings, SettingsError, Source, Unexpected, strict};
 
+/// The first version of the interface that hands over a table.
+const TABLES_SINCE: u32 = 3;
 /// The first version of the interface that asks for chunk sizes.
 pub(super) const CHUNKS_SINCE: u32 = 6;
 
@@ -104,11 +106,18 @@ impl Opening {
             fixed => format!(", fixed by the user: {fixed}"),
         };
         let deterministic = if settings.deterministic { ", deterministic" } else { "" };
+        let tables = self.interface >= TABLES_SINCE;
+        let untuned = if tables { "" } else { " (nothing is tuned: NCCL hands over no table before 2.22)" };
         self.logger.info(&format!(
-            "{}, policy {name}, context {context}, mode {}{deterministic}{fixed}",
+            "{}, policy {name}, context {context}, mode {}{untuned}{deterministic}{fixed}",
             self.begins(),
             settings.mode.name(),
         ));
+        if settings.deterministic && !tables {
+            let remedy = "set NCCL_ALGO, or use NCCL 2.22 or newer";
+            self.logger
+                .warn(&format!("{DETERMINISTIC} changes nothing with tuner v{}: {remedy}", self.interface));
+        }
         let context = deployment.context(self.ranks, self.nodes);
         let decider = Decider::new(policy);
         Ok(Some(Communicator {

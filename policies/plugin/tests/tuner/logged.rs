@@ -45,5 +45,11 @@ fn first_decisions_are_logged_and_later_ones_are_not() {
     assert!(lines[256].ends_with("; later decisions are not logged"), "{}", lines[256]);
     assert!(said("5", &[("DYNAMICCL_MODE", "observe")]).iter().any(|line| line.contains("; would be ")));
     assert_eq!(said("5", &[("DYNAMICCL_MODE", "off")]).len(), 1);
-    assert_eq!(said("2", &[]).len(), 1, "version 2 decides nothing");
+    let lines = said("2", &[]);
+    assert!(lines.len() == 1 && lines[0].contains("mode act (nothing is tuned"), "{lines:?}");
+    let lines = said("2", &[("DYNAMICCL_DETERMINISTIC", "1")]);
+    assert!(
+        lines.len() == 2 && lines[1].contains("DYNAMICCL_DETERMINISTIC changes nothing with tuner v2"),
+        "{lines:?}"
+    );
 }
