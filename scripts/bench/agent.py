@@ -6,9 +6,9 @@ bar with what was reached.
                            [--policies A.safetensors,B.safetensors] [--binary FILE]
 
 Without a curriculum, all three. `--policies` judges these instead of training `full`, one for each seed. Times are
-of the whole `train` command as it says itself. Regrets are judged by their mean over the seeds, times and worst cells by the
-worst seed. What is done is kept in --out and not done again. Exit code 0: every bar is reached; 1: one is not.
-`full` takes up to 90 minutes for each seed on 2 cores. Needs Python 3.9, and cargo where no --binary is given.
+of the whole `train` command as it says itself. Regrets are judged by their mean over the seeds; times, worst cells and
+whether knobs differ between tiers by the worst seed. What is done is kept in --out and not done again. Exit code 0:
+every bar is reached; 1: one is not. `full` takes up to 90 minutes for each seed on 2 cores. Needs Python 3.9, and cargo where no --binary is given.
 """
 
 import argparse
@@ -121,6 +121,41 @@ def full_bars(bars, found, baselines):
                      reached, runs.mean(ours) < others[name])
 
 
+def proved(program, args, policies):
+    """What `eval --proof tiers` finds of each policy."""
+    words = ["--proof", "tiers", "--worlds", str(args.worlds)]
+    return [runs.evaluate(program, os.path.join(args.out, f"full__{at}__proof.json"), f"proof {at}", ["--policy", policy, *words])
+            for at, policy in enumerate(policies)]
+
+
+def proof_bars(bars, proofs):
+    """What policies know of tiers: regrets of the same call by their mean over the seeds, knobs in every seed."""
+    cells = {}
+    for proof in proofs:
+        for call in proof["same_call"]["calls"]:
+            for tier in call["tiers"]:
+                cells.setdefault((call["collective"], call["bytes"], tier["tier"]), []).append(tier["regret"])
+    (collective, size, tier), worst = max(cells.items(), key=lambda cell: runs.mean(cell[1]))
+    bars.at_most(f"full: the same call at each tier, regret in the worst of {len(cells)} cells "
+                 f"({collective} {size >> 10}K at tier {tier})", worst, 0.05)
+
+    def everywhere(what, pairs):
+        reached = ", ".join(f"{ours} of {all_of}" for ours, all_of in pairs)
+        bars.add(f"full: {what}", "all", reached, all(ours == all_of for ours, all_of in pairs))
+
+    same, equal = [[proof[part] for proof in proofs] for part in ("same_call", "equal_tables")]
+    everywhere("the same call has different knobs where the oracle has", [(x["differs"], x["oracle_differs"]) for x in same])
+    everywhere("equal tables: knobs differ where the best fixed ones do", [(x["differs"], x["oracle_differs"]) for x in equal])
+    everywhere("equal tables: knobs differ where no fixed ones suit both tiers",
+               [(x["differs_there"], x["must_differ"]) for x in equal])
+    worlds = [x["by_world"] for x in equal]
+    everywhere("equal tables, world by world: the same", [(x["differs_there"], x["must_differ"]) for x in worlds])
+    told = [[tuner["regret"] for tuner in x["tuners"][:2]] for x in equal]
+    bars.add("full: hiding the tier raises regret", "in every seed",
+             ", ".join(f"{100 * known:.2f} to {100 * hidden:.2f} %" for known, hidden in told),
+             all(x["hiding_hurts"] for x in equal))
+
+
 def main():
     args = arguments()
     program = runs.binary(args.binary)
@@ -141,6 +176,7 @@ def main():
             policies = [run["policy"] for run in done]
         found, baselines = judged(program, args, "full", policies, TIERS)
         full_bars(bars, found, baselines)
+        proof_bars(bars, proved(program, args, policies))
     print(f"Simulated. Mean ± σ over {len(args.policies) or len(args.seeds)} seeds of training; 3 × {args.worlds} worlds.\n")
     print(runs.table(["bar", "wanted", "reached", "verdict"], bars.rows))
     print(f"\n{len(bars.rows) - bars.missed} of {len(bars.rows)} bars are reached.")
