@@ -63,16 +63,20 @@ fn every_cell_of_a_file_is_there() {
     }
 }
 
-/// Two starts of the same ranks say together what each says alone, and are surer of it; other ranks and links stay apart.
+/// Two starts of the same ranks say together what each says alone, and are surer of it; other ranks, links and clocks
+/// stay apart.
 #[test]
 fn sweeps_of_one_machine_are_put_together() {
     let files =
         ["loopback_2ranks", "10gbit_4ranks", "loopback_4ranks"].map(|file| format!("live-h200/{file}.csv"));
-    let again = "live-h200-held-out/loopback_4ranks.csv".to_owned();
-    let all: Vec<_> = files.iter().chain([&again]).flat_map(|file| sweeps(file)).collect();
+    let again = ["live-h200-held-out", "live-h200-slowest"].map(|of| format!("{of}/loopback_4ranks.csv"));
+    let all: Vec<_> = files.iter().chain(&again).flat_map(|file| sweeps(file)).collect();
     let joined = Swept::joined(&all).unwrap();
     let names: Vec<_> = joined.iter().map(|swept| swept.name.as_str()).collect();
-    assert_eq!(names, ["loopback_2ranks", "10gbit_4ranks", "loopback_4ranks+loopback_4ranks"]);
+    assert_eq!(
+        names,
+        ["loopback_2ranks", "10gbit_4ranks", "loopback_4ranks+loopback_4ranks", "loopback_4ranks"]
+    );
     let [both, one, other] = [&joined[2], &all[2], &all[3]];
     for (((call, both), (_, one)), (_, other)) in both.fastest().zip(one.fastest()).zip(other.fastest()) {
         assert!(both > one.min(other) * 0.999, "{call:?}: {both} of {one} and {other}");

@@ -19,6 +19,7 @@ use dynamiccl_spec::{Collective, CostTable, Mask, Role};
 use crate::cluster::{Cluster, ClusterError, CommOptions};
 use crate::job::{Job, Setting, Shown, Source};
 use crate::known::KnownTimes;
+use crate::measure::Clock;
 use crate::measure::sweep::{self, Sweep, SweepRow};
 use crate::nccl::{Communicator, Realised, Version};
 use crate::workload::{Placement, Planned};
@@ -72,6 +73,8 @@ pub struct Swept {
     pub place: Placement,
     /// Threads of a block that all ranks were started with; none where these were NCCL's own.
     pub threads: Option<u32>,
+    /// Whose clock counted.
+    clock: Clock,
     cells: BTreeMap<(Collective, u64), Cell>,
 }
 
@@ -101,7 +104,8 @@ impl Swept {
             return Err(SweptError::Nothing { file: sweep.file.clone() });
         }
         let cluster = Arc::new(Cluster { name: name.clone(), ..cluster });
-        Ok(Swept { name, cluster, place, threads: sweep.threads, cells })
+        let (threads, clock) = (sweep.threads, sweep.about.clock);
+        Ok(Swept { name, cluster, place, threads, clock, cells })
     }
 
     /// What is known of launches, as a sweep: calls with NCCL's own table and the times of some launches.
@@ -117,10 +121,11 @@ impl Swept {
         if cells.is_empty() {
             return Err(SweptError::Nothing { file: name.into() });
         }
-        Ok(Swept { name: name.to_owned(), cluster: Arc::clone(cluster), place, threads: None, cells })
+        let (name, cluster) = (name.to_owned(), Arc::clone(cluster));
+        Ok(Swept { name, cluster, place, threads: None, clock: Clock::Slowest, cells })
     }
 
-    /// Sweeps with those of the same ranks, link and threads put together: what several starts agree on is surer than what
+    /// Sweeps with those of the same ranks, link, threads and clock put together: what several starts agree on is surer than what
     /// one says, and what they do not is less sure.
     pub fn joined(sweeps: &[Arc<Swept>]) -> Result<Vec<Arc<Swept>>, SweptError> {
         let mut alike: Vec<Vec<&Arc<Swept>>> = Vec::new();
@@ -146,10 +151,11 @@ impl Swept {
         Ok(Arc::new(Swept { name, cells, ..Swept::clone(first) }))
     }
 
-    /// Whether another sweep is of the same machine.
+    /// Whether another sweep is of the same thing.
     fn is_like(&self, other: &Swept) -> bool {
+        let how = |swept: &Swept| (swept.place, swept.threads, swept.clock);
         let cluster = Cluster { name: other.cluster.name.clone(), ..Cluster::clone(&self.cluster) };
-        (self.place, self.threads) == (other.place, other.threads) && cluster == *other.cluster
+        how(self) == how(other) && cluster == *other.cluster
     }
 
     /// The same sweep as somebody sees it who changes NCCL's choice only for what is surely faster: every launch off by so
