@@ -32,6 +32,15 @@ pub fn launch(realised: &Realised) -> Launch {
     (realised.pair.index(), realised.channels)
 }
 
+/// The times of a launch among those of a call; none yet where it is new.
+fn times_of(launches: &mut Vec<(Launch, Times)>, launch: Launch) -> &mut Times {
+    let at = launches.iter().position(|(known, _)| *known == launch).unwrap_or_else(|| {
+        launches.push((launch, Times::default()));
+        launches.len() - 1
+    });
+    &mut launches[at].1
+}
+
 /// What NCCL would do with the knobs of one call.
 struct Call<'a> {
     communicator: &'a Communicator,
@@ -77,7 +86,7 @@ impl Cell {
             };
             let Some(ran) = ran else { continue };
             known[usize::from(row.setting == Setting::Default)] = true;
-            cell.add(ran, row);
+            times_of(&mut cell.launches, ran).add(row);
         }
         (known == [true; 2]).then(|| cell.with_choices(&call))
     }
@@ -119,10 +128,7 @@ impl Cell {
     ) -> Option<Self> {
         let mut launches: Vec<(Launch, Times)> = Vec::new();
         for (launch, times) in cells.iter().flat_map(|cell| &cell.launches[..cell.measured]) {
-            match launches.iter_mut().find(|(known, _)| known == launch) {
-                Some((_, known)) => known.join(times),
-                None => launches.push((*launch, times.clone())),
-            }
+            times_of(&mut launches, *launch).join(times);
         }
         let table = communicator.cost_table(collective, bytes, 1);
         Cell::of_launches(communicator, (collective, bytes), table, launches)
@@ -149,17 +155,6 @@ impl Cell {
             (*launch, times.longer(sign * doubts * self.doubt(times)))
         };
         Cell { launches: self.launches.iter().map(seen).collect(), ..self.clone() }
-    }
-
-    fn add(&mut self, launch: Launch, row: &SweepRow) {
-        match self.launches.iter_mut().find(|(known, _)| *known == launch) {
-            Some((_, times)) => times.add(row),
-            None => {
-                let mut times = Times::default();
-                times.add(row);
-                self.launches.push((launch, times));
-            }
-        }
     }
 
     /// Notes which choices lead to a measured launch whatever the other head has chosen.

@@ -125,8 +125,8 @@ impl Swept {
         Ok(Swept { name, cluster, place, threads: None, clock: Clock::Slowest, cells })
     }
 
-    /// Sweeps with those of the same ranks, link, threads and clock put together: what several starts agree on is surer than what
-    /// one says, and what they do not is less sure.
+    /// Sweeps with those of the same ranks, link, threads and clock put together: what several starts agree on is surer
+    /// than what one says, and what they do not is less sure.
     pub fn joined(sweeps: &[Arc<Swept>]) -> Result<Vec<Arc<Swept>>, SweptError> {
         let mut alike: Vec<Vec<&Arc<Swept>>> = Vec::new();
         for swept in sweeps {
