@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use dynamiccl_env::measure::sweep::{self, Setting, Sweep};
+use dynamiccl_env::measure::sweep::{self, Setting, Sure, Sweep};
 use dynamiccl_policies::frozen::Frozen;
 use dynamiccl_spec::{Algorithm, Collective, Pair, Protocol};
 
@@ -151,6 +151,10 @@ fn a_sweep_finds_what_is_best() {
             let gain = rows[0].median_us / best.median_us;
             assert!((1.9..2.1).contains(&gain), "{collective} {bytes}: {gain}");
             assert!(rows[1..].iter().all(|row| row.nccl_model_us.is_some()));
+            assert!(rows.iter().all(|row| {
+                let Sure { rounds, low_us, high_us } = row.sure.expect("how sure it is");
+                rounds > 0 && row.min_us <= low_us && low_us <= high_us && high_us <= row.max_us
+            }));
         }
     }
     run.assert_nothing_is_left();
@@ -159,7 +163,8 @@ fn a_sweep_finds_what_is_best() {
     let header = fs::read_to_string(run.dir.path("s.csv")).unwrap().lines().next().unwrap().to_owned();
     assert_eq!(
         header,
-        "ranks,link,collective,size_bytes,algo,proto,nchannels,median_us,min_us,max_us,nccl_model_us"
+        "ranks,link,collective,size_bytes,algo,proto,nchannels,median_us,min_us,max_us,nccl_model_us,rounds,low_us,\
+         high_us"
     );
 }
 
@@ -210,15 +215,15 @@ const THREE: &str =
 #[test]
 fn cells_of_an_unusual_time_are_measured_anew() {
     // The calls of the second cell, and those of the reference after it.
-    let run = Run::new(&[("FAKE_SLOW", "1000,1580")]);
+    let run = Run::new(&[("FAKE_SLOW", "840,1480")]);
     let document = run.run(&format!("{THREE} --rounds 3 --most-rounds 3")).json();
-    assert_eq!(document["again"], serde_json::json!({"anew": 2, "off": 0, "more": 0, "unsure": 0}));
+    assert_eq!(document["again"], serde_json::json!({"anew": 2, "off": 0, "more": 0, "unsure": 3}));
     assert!(document["drift"].as_f64().unwrap() > 1.3, "{document}");
     for row in run.sweep("s.csv").rows {
         let (least, most) = (row.bytes as f64 / 1000.0 + 20.0, (row.bytes as f64 / 1000.0 + 20.0) * 1.3);
         assert!(row.median_us > least * 0.49 && row.max_us < most, "{row:?}");
     }
-    let hurried = Run::new(&[("FAKE_SLOW", "1000,1580")]);
+    let hurried = Run::new(&[("FAKE_SLOW", "840,1480")]);
     let said = hurried.run(&format!("{THREE} --rounds 3 --most-rounds 3 --budget 0"));
     assert!(said.stderr.contains("warning: the machine was not as usual during 2 cells"), "{}", said.stderr);
 }

@@ -40,12 +40,7 @@ impl RanksCaller {
             }
             self.warm.insert(known);
         }
-        let setting = |&order: &Order| Measured {
-            order,
-            handed: dynamiccl_spec::Knobs::OWN,
-            rounds: vec![],
-            loads: vec![],
-        };
+        let setting = |&order: &Order| Measured::new(order, dynamiccl_spec::Knobs::OWN);
         let mut settings: Vec<Measured> = orders.iter().map(setting).collect();
         meter.rounds(cell, &mut settings, ROUNDS)?;
         let mut rounds = settings.into_iter().map(|setting| setting.rounds);

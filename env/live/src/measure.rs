@@ -3,7 +3,8 @@
 //! Rounds follow each other without a pause and always in the same order, the first setting after the last: a rank may
 //! run ahead of others, so what a setting costs depends on what was called before it, and this must not change from
 //! round to round. It does once, but not for a root whose buffers nobody empties: after the first round only those take
-//! part that may still be the fastest, for at large sizes most settings are hopeless, and would take most of the time.
+//! part that may still be the fastest, for at large sizes most settings are hopeless, and would take most of the time; and
+//! after some more only those that are near it.
 
 use dynamiccl_env::measure::Clock;
 use dynamiccl_spec::{ChunkChoice, Order};
@@ -19,6 +20,14 @@ use crate::spread::{Ratio, median};
 const BATCH: usize = 500;
 /// A setting that takes so many times as long as another is not timed again: some are fast or slow by turns, but not by more.
 const HOPELESS: f64 = 2.0;
+/// Nor is one that took so many times as long in every one of [`SEEN`] rounds.
+const NEAR: f64 = 1.25;
+const SEEN: usize = 4;
+/// Where timing a setting took fewer microseconds than this, a pause of the machine may have been most of them: one round
+/// does not make it hopeless.
+const PAUSE_US: f64 = 20_000.0;
+/// Fewer rounds have no interval that holds 95 %.
+const SURE: usize = 6;
 
 /// How much is done for one call.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -42,9 +51,16 @@ pub struct Measured {
     pub rounds: Vec<f64>,
     /// Microseconds of the load beside it in every round.
     pub loads: Vec<f64>,
+    /// Microseconds of a call while it was warmed up, where all ranks began it together.
+    glance_us: Option<f64>,
 }
 
 impl Measured {
+    /// A setting that was not timed yet.
+    pub fn new(order: Order, handed: dynamiccl_spec::Knobs) -> Self {
+        Measured { order, handed, rounds: Vec::new(), loads: Vec::new(), glance_us: None }
+    }
+
     /// The median over all rounds.
     pub fn median(&self) -> f64 {
         median(&self.rounds)
@@ -55,10 +71,41 @@ impl Measured {
         (!self.loads.is_empty()).then(|| median(&self.loads))
     }
 
+    /// The fastest round; endless without one.
+    pub fn fastest(&self) -> f64 {
+        self.rounds.iter().copied().fold(f64::INFINITY, f64::min)
+    }
+
+    /// The slowest round.
+    pub fn slowest(&self) -> f64 {
+        self.rounds.iter().copied().fold(0.0, f64::max)
+    }
+
+    /// Between which times it is, surely to 95 %.
+    pub fn interval(&self) -> (f64, f64) {
+        Ratio::of_micros(&self.rounds).map_or((f64::NAN, f64::NAN), |micros| (micros.low, micros.high))
+    }
+
+    /// Whether it may still turn out to be as fast as another, of which this is the median, where a clock runs for so
+    /// many calls. What counts is the fastest round: others may have met a pause.
+    fn reaches(&self, best: f64, calls: u32) -> bool {
+        let fastest = self.fastest();
+        match self.rounds.len() {
+            0 => true,
+            1 if !outlasts_pauses(fastest, calls) => true,
+            rounds => fastest <= best * if rounds < SEEN { HOPELESS } else { NEAR },
+        }
+    }
+
     /// How much faster it is than another, round by round.
     pub fn against(&self, other: &Measured) -> Option<Ratio> {
         Ratio::of(&other.rounds, &self.rounds)
     }
+}
+
+/// Whether a pause cannot be most of what so many calls took.
+fn outlasts_pauses(us: f64, calls: u32) -> bool {
+    us * f64::from(calls) >= PAUSE_US
 }
 
 /// All settings of a call, NCCL's own first.
@@ -97,26 +144,51 @@ impl CellTimes {
         self.best().zip(own).and_then(|(best, own)| best.against(own))
     }
 
+    /// Whether it is not known as surely as wished how much faster the best is.
+    pub fn is_unsure(&self, bound: f64) -> bool {
+        self.rounds() < SURE || self.speedup().is_some_and(|ratio| ratio.half_width() > bound)
+    }
+
     /// Whether more rounds are due.
-    pub fn is_unsure(&self, effort: &Effort) -> bool {
-        let wide = self.speedup().is_some_and(|ratio| ratio.half_width() > effort.bound);
-        wide && self.rounds() < effort.most as usize
+    pub fn needs_more(&self, effort: &Effort) -> bool {
+        self.rounds() < effort.most as usize && self.is_unsure(effort.bound)
     }
 
     /// The settings of which more rounds may still tell something: NCCL's own, and what is not hopelessly slow; all
-    /// where each depends on the one before it.
+    /// where each depends on the one before it. At first those of which nothing is known.
     fn contenders(&mut self, clock: Clock) -> Vec<&mut Measured> {
+        if self.rounds() == 0 {
+            return self.settings.iter_mut().filter(|setting| setting.rounds.is_empty()).collect();
+        }
         if clock.stops_at_root(self.cell.collective) {
             return self.settings.iter_mut().collect();
         }
         let best = self.settings.iter().map(Measured::median).reduce(f64::min).unwrap_or(f64::NAN);
-        let hopeless = |setting: &Measured| setting.order != Order::Own && setting.median() > HOPELESS * best;
-        self.settings.iter_mut().filter(|setting| !hopeless(setting)).collect()
+        let calls = self.cell.task(clock).calls;
+        let may_win = |setting: &Measured| setting.order == Order::Own || setting.reaches(best, calls);
+        self.settings.iter_mut().filter(|setting| may_win(setting)).collect()
     }
 
-    /// Forgets all rounds.
-    pub fn clear(&mut self) {
-        self.settings.iter_mut().for_each(|setting| {
+    /// Gives settings up that were hopelessly slow while they were warmed up, for longer than a pause lasts: at large sizes
+    /// to time them once more would take most of the time of a sweep.
+    fn give_up(&mut self) {
+        let best = self.settings.iter().filter_map(|setting| setting.glance_us).reduce(f64::min);
+        for setting in self.settings.iter_mut().filter(|setting| setting.order != Order::Own) {
+            let hopeless =
+                |us: &f64| outlasts_pauses(*us, 1) && best.is_some_and(|best| *us > HOPELESS * best);
+            setting.rounds.extend(setting.glance_us.filter(hopeless));
+        }
+    }
+
+    /// Forgets all rounds, but for those that no pause made long.
+    pub fn clear(&mut self, clock: Clock) {
+        let calls = self.cell.task(clock).calls;
+        let given_up = |setting: &Measured| {
+            setting.order != Order::Own
+                && setting.rounds.len() == 1
+                && outlasts_pauses(setting.rounds[0], calls)
+        };
+        self.settings.iter_mut().filter(|setting| !given_up(setting)).for_each(|setting| {
             setting.rounds.clear();
             setting.loads.clear();
         });
@@ -157,17 +229,19 @@ impl Meter<'_> {
         let mut settings: Vec<Option<Measured>> = orders.iter().map(|_| None).collect();
         for (rank, answer) in answers.into_iter().enumerate() {
             let Answer::Warmed(warmed) = answer else { continue };
-            for (at, Warmed { carried_out, handed, wrong }) in warmed.into_iter().enumerate() {
+            for (at, Warmed { carried_out, handed, wrong, us }) in warmed.into_iter().enumerate() {
                 if wrong > 0 {
                     return Err(LiveError::Wrong(format!(
                         "rank {rank}: {wrong} numbers of {cell} came out wrong with {:?}",
                         orders[at]
                     )));
                 }
-                let setting = Measured { order: orders[at], handed, rounds: vec![], loads: vec![] };
-                match (&settings[at], rank) {
-                    (_, 0) => settings[at] = carried_out.then_some(setting),
-                    (Some(first), _) if carried_out && first.handed == handed => {}
+                let setting = Measured { glance_us: us, ..Measured::new(orders[at], handed) };
+                match (&mut settings[at], rank) {
+                    (first, 0) => *first = carried_out.then_some(setting),
+                    (Some(first), _) if carried_out && first.handed == handed => {
+                        first.glance_us = first.glance_us.zip(us).map(|(slowest, us)| slowest.max(us));
+                    }
                     (None, _) if !carried_out => {}
                     _ => {
                         return Err(LiveError::Disagree(format!(
@@ -193,6 +267,7 @@ impl Meter<'_> {
         let settings = self.warm(cell, &knobs.orders(&look.table))?;
         let beside = if self.beside { Some(Beside::size(self, cell)?) } else { None };
         let mut times = CellTimes { cell, look, settings, beside };
+        times.give_up();
         self.more_by(&mut times, effort.least)?;
         Ok(times)
     }
@@ -200,7 +275,7 @@ impl Meter<'_> {
     /// Measures all settings of a call until the best of them is known surely enough.
     pub fn cell(&mut self, cell: Cell, knobs: &Knobs, effort: &Effort) -> Result<CellTimes, LiveError> {
         let mut times = self.begin(cell, knobs, effort)?;
-        while times.is_unsure(effort) {
+        while times.needs_more(effort) {
             self.more(&mut times, effort)?;
         }
         Ok(times)
@@ -216,8 +291,8 @@ impl Meter<'_> {
         let task =
             Task { load: times.beside.map_or(0, |beside| beside.rounds), ..times.cell.task(self.clock) };
         while rounds > 0 {
-            // The first round shows who need not take part in others.
-            let now = if times.rounds() == 0 { 1 } else { rounds };
+            // The first rounds show who need not take part in others.
+            let now = if times.rounds() < 2 { 1 } else { rounds };
             self.rounds_of(task, &mut times.contenders(self.clock), now)?;
             rounds -= now;
         }
@@ -282,19 +357,24 @@ mod tests {
     fn measured(channels: u8, rounds: &[f64]) -> Measured {
         let (pair, channels) = (Pair::from_index(3).unwrap(), ChannelChoice::of(channels).unwrap());
         let order = Order::Knobs { pair, channels, chunk: ChunkChoice::Own };
-        Measured { order, handed: dynamiccl_spec::Knobs::OWN, rounds: rounds.to_vec(), loads: vec![] }
+        Measured { rounds: rounds.to_vec(), ..Measured::new(order, dynamiccl_spec::Knobs::OWN) }
+    }
+
+    fn times(collective: Collective, own: &[f64], others: Vec<Measured>) -> CellTimes {
+        let look = Look { interface: 5, bytes: 1024, table: CostTable::default() };
+        let own = Measured { order: Order::Own, ..measured(1, own) };
+        let settings = std::iter::once(own).chain(others).collect();
+        CellTimes { cell: Cell { collective, bytes: 1024 }, look, settings, beside: None }
+    }
+
+    fn orders(times: &mut CellTimes, clock: Clock) -> Vec<Order> {
+        times.contenders(clock).iter().map(|setting| setting.order).collect()
     }
 
     #[test]
     fn what_is_hopelessly_slow_is_not_timed_again_but_for_nccls_own() {
-        let look = Look { interface: 5, bytes: 1024, table: CostTable::default() };
-        let own = Measured { order: Order::Own, ..measured(1, &[90.0, 80.0]) };
-        let settings = vec![own, measured(1, &[30.0]), measured(2, &[59.0]), measured(4, &[61.0])];
-        let cell = Cell { collective: Collective::Broadcast, bytes: 1024 };
-        let mut times = CellTimes { cell, look, settings, beside: None };
-        let orders = |times: &mut CellTimes, clock| -> Vec<Order> {
-            times.contenders(clock).iter().map(|setting| setting.order).collect()
-        };
+        let others = vec![measured(1, &[30.0, 31.0]), measured(2, &[59.0, 80.0]), measured(4, &[62.0, 63.0])];
+        let mut times = times(Collective::Broadcast, &[90.0, 80.0], others);
         let kept = [Order::Own, measured(1, &[]).order, measured(2, &[]).order];
         assert_eq!(orders(&mut times, Clock::Slowest), kept);
         assert_eq!(
@@ -304,7 +384,54 @@ mod tests {
         );
         times.cell.collective = Collective::AllReduce;
         assert_eq!(orders(&mut times, Clock::First), kept);
-        times.clear();
+        times.clear(Clock::First);
         assert_eq!(orders(&mut times, Clock::First).len(), 4, "nothing is known of any");
+    }
+
+    /// A pause of the machine makes anything slow once; a long call it does not make hopeless.
+    #[test]
+    fn one_short_timing_condemns_nothing() {
+        let one = |us: f64| times(Collective::AllReduce, &[30.0], vec![measured(1, &[us])]);
+        assert_eq!(orders(&mut one(2000.0), Clock::Slowest).len(), 2);
+        assert_eq!(orders(&mut one(3000.0), Clock::Slowest), [Order::Own], "24 ms of eight calls");
+        let mut paused = times(Collective::AllReduce, &[30.0, 31.0], vec![measured(1, &[2000.0, 29.0])]);
+        assert_eq!(orders(&mut paused, Clock::Slowest).len(), 2, "its fastest round counts");
+        let mut given_up = one(3000.0);
+        given_up.clear(Clock::Slowest);
+        assert_eq!(orders(&mut given_up, Clock::Slowest), [Order::Own]);
+    }
+
+    #[test]
+    fn after_some_rounds_only_what_is_near_the_best_is_timed() {
+        let others = vec![measured(1, &[20.0; 4]), measured(2, &[24.0; 4]), measured(4, &[26.0; 4])];
+        let mut times = times(Collective::AllReduce, &[50.0; 4], others);
+        assert_eq!(orders(&mut times, Clock::Slowest).len(), 3);
+        times.settings.iter_mut().for_each(|setting| setting.rounds.truncate(3));
+        assert_eq!(orders(&mut times, Clock::Slowest).len(), 4);
+    }
+
+    #[test]
+    fn what_is_hopeless_while_it_is_warmed_up_is_not_timed_at_all() {
+        let glanced = |channels, us| Measured { glance_us: Some(us), ..measured(channels, &[]) };
+        let others = vec![glanced(1, 12_000.0), glanced(2, 30_000.0), glanced(4, 8_000.0)];
+        let mut times = times(Collective::AllReduce, &[], others);
+        times.settings[0].glance_us = Some(40_000.0);
+        times.give_up();
+        assert_eq!(
+            times.settings.iter().map(|setting| setting.rounds.len()).collect::<Vec<_>>(),
+            [0, 0, 1, 0]
+        );
+        assert_eq!(orders(&mut times, Clock::Slowest).len(), 3);
+        assert_eq!(times.settings[2].median(), 30_000.0, "what is known of it is written");
+    }
+
+    #[test]
+    fn few_rounds_are_unsure_however_alike() {
+        let effort = |most| Effort { least: 2, most, bound: 0.03 };
+        let alike = |rounds| {
+            times(Collective::AllReduce, &vec![50.0; rounds], vec![measured(1, &vec![25.0; rounds])])
+        };
+        assert!(alike(5).needs_more(&effort(9)) && !alike(6).needs_more(&effort(9)));
+        assert!(!alike(5).needs_more(&effort(5)));
     }
 }

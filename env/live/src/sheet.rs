@@ -14,9 +14,9 @@ use crate::cell::Cell;
 use crate::crew::LiveError;
 use crate::measure::{CellTimes, Measured};
 
-/// The first line of a sweep.
-const HEADER: &str =
-    "ranks,link,collective,size_bytes,algo,proto,nchannels,median_us,min_us,max_us,nccl_model_us";
+/// The first line of a sweep: what published ones have, how many rounds there were, and the 95 % interval of what one takes.
+const HEADER: &str = "ranks,link,collective,size_bytes,algo,proto,nchannels,median_us,min_us,max_us,nccl_model_us,\
+                      rounds,low_us,high_us";
 
 /// Columns that only those get who ask for them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -172,11 +172,11 @@ impl Sheet {
             }
             Order::Own | Order::Policy => ("default,default,".to_owned(), String::new()),
         };
-        let micros = &setting.rounds;
-        let least = micros.iter().copied().fold(f64::INFINITY, f64::min);
-        let most = micros.iter().copied().fold(0.0, f64::max);
-        let median = setting.median();
-        format!("{ranks},{link},{collective},{bytes},{knobs},{median:.2},{least:.2},{most:.2},{model}")
+        let (median, least, most) = (setting.median(), setting.fastest(), setting.slowest());
+        let seen = format!("{median:.2},{least:.2},{most:.2}");
+        let (low, high) = setting.interval();
+        let sure = format!("{},{low:.2},{high:.2}", setting.rounds.len());
+        format!("{ranks},{link},{collective},{bytes},{knobs},{seen},{model},{sure}")
     }
 
     /// What the columns have that were asked for.

@@ -119,7 +119,7 @@ impl Repeat<'_> {
             reference.look(meter)?;
             let before = reference.looks() - 1;
             let times = &mut self.swept.cells[at];
-            times.clear();
+            times.clear(meter.clock);
             meter.more(times, &self.plan.effort)?;
             reference.look(meter)?;
             sheet.put(self.plan.threads, times)?;
@@ -135,7 +135,7 @@ impl Repeat<'_> {
         let mut helped = vec![false; self.swept.cells.len()];
         loop {
             let unsure: Vec<usize> =
-                (0..self.swept.cells.len()).filter(|&at| self.swept.cells[at].is_unsure(effort)).collect();
+                (0..self.swept.cells.len()).filter(|&at| self.swept.cells[at].needs_more(effort)).collect();
             if unsure.is_empty() || !self.has_time() {
                 break;
             }
@@ -147,9 +147,8 @@ impl Repeat<'_> {
                 }
             }
         }
-        let wide =
-            |times: &&CellTimes| times.speedup().is_some_and(|ratio| ratio.half_width() > effort.bound);
-        self.swept.again.unsure = self.swept.cells.iter().filter(wide).count();
+        let unsure = self.swept.cells.iter().filter(|times| times.is_unsure(effort.bound));
+        self.swept.again.unsure = unsure.count();
         self.swept.again.more = helped.into_iter().filter(|helped| *helped).count();
         Ok(())
     }

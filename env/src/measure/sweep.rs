@@ -1,6 +1,7 @@
 //! Sweeps over every knob: CSV files with one line per (collective, size, knobs).
 //!
-//! Threads per block, chunk sizes and compute beside the calls have columns where they were varied.
+//! Threads per block, chunk sizes and compute beside the calls have columns where they were varied; so has how sure a time
+//! is, in files that say it.
 //!
 //! What else is known of a sweep, whoever made it may say in a file beside it.
 //!
@@ -78,10 +79,23 @@ pub struct SweepRow {
     pub min_us: f64,
     /// Largest of the repeats, in µs.
     pub max_us: f64,
+    /// How sure that is; published files do not say.
+    pub sure: Option<Sure>,
     /// NCCL's own prediction for this pair, in µs.
     pub nccl_model_us: Option<f64>,
     /// How many times as long compute took beside the calls as alone, where it ran.
     pub slowdown: Option<f64>,
+}
+
+/// How sure it is what a setting takes.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Sure {
+    /// Repeats.
+    pub rounds: u32,
+    /// Where its 95 % interval begins, in µs.
+    pub low_us: f64,
+    /// And where it ends.
+    pub high_us: f64,
 }
 
 impl SweepRow {
@@ -210,9 +224,21 @@ pub(super) fn row_of(sheet: &Sheet) -> Result<SweepRow, MeasureError> {
         median_us,
         min_us,
         max_us,
+        sure: sure_of(sheet)?,
         nccl_model_us: model.filter(|time| time.is_finite() && *time > 0.0),
         slowdown: slowdown_of(sheet)?,
     })
+}
+
+fn sure_of(sheet: &Sheet) -> Result<Option<Sure>, MeasureError> {
+    if sheet.text("rounds").is_empty() {
+        return Ok(None);
+    }
+    let (low_us, high_us) = (sheet.positive("low_us")?, sheet.positive("high_us")?);
+    if low_us > high_us {
+        return Err(sheet.bad("low_us", "it must not be more than high_us"));
+    }
+    Ok(Some(Sure { rounds: sheet.whole("rounds")?, low_us, high_us }))
 }
 
 fn slowdown_of(sheet: &Sheet) -> Result<Option<f64>, MeasureError> {

@@ -130,8 +130,9 @@ impl Cell {
         for (launch, times) in cells.iter().flat_map(|cell| &cell.launches[..cell.measured]) {
             times_of(&mut launches, *launch).join(times);
         }
+        let launches = launches.into_iter().map(|(launch, times)| (launch, times.without_glances()));
         let table = communicator.cost_table(collective, bytes, 1);
-        Cell::of_launches(communicator, (collective, bytes), table, launches)
+        Cell::of_launches(communicator, (collective, bytes), table, launches.collect())
     }
 
     /// µs of the fastest launch.
@@ -233,6 +234,7 @@ mod tests {
             median_us: micros,
             min_us: micros,
             max_us: micros,
+            sure: None,
             nccl_model_us: None,
             chunk: dynamiccl_spec::ChunkChoice::Own,
             slowdown: None,
@@ -267,6 +269,7 @@ mod tests {
             median_us: micros,
             min_us: micros * 0.9,
             max_us: micros * 1.1,
+            sure: None,
             nccl_model_us: None,
             chunk: ChunkChoice::Own,
             slowdown: None,

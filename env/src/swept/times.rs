@@ -5,7 +5,7 @@ use dynamiccl_spec::math::{exp, ln};
 use crate::measure::sweep::SweepRow;
 
 /// What lies between the fastest and the slowest repeat, times this, is about one standard error of the middle of five,
-/// and two of that of ten.
+/// and two of that of ten; a 95 % interval, times this, is one.
 const OF_SEVERAL: f64 = 0.25;
 /// And one standard error of the middle of two: that they are alike may be luck.
 const OF_TWO: f64 = 0.63;
@@ -22,7 +22,7 @@ pub struct Times {
 /// Some repeats in a row.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Line {
-    /// ln µs of the fastest, the middle and the slowest.
+    /// ln µs of the fastest, the middle and the slowest, or of the middle and the ends of its interval.
     ln_us: [f64; 3],
     /// How far the middle may be off by luck.
     doubt: f64,
@@ -33,6 +33,11 @@ impl Line {
         Line { ln_us, doubt: share * (ln_us[2] - ln_us[0]) }
     }
 
+    /// Whether there was only one repeat.
+    fn is_glance(&self) -> bool {
+        self.ln_us[0] == self.ln_us[2]
+    }
+
     /// The mean of what is drawn from it.
     fn mean(&self) -> f64 {
         let [least, middle, most] = self.ln_us;
@@ -41,11 +46,17 @@ impl Line {
 }
 
 impl Times {
-    /// Takes in a line.
+    /// Takes in a line. Where it has a 95 % interval that is what counts: one pause of the machine among many repeats says
+    /// nothing of a launch.
     pub fn add(&mut self, row: &SweepRow) {
-        let half_way = (row.min_us + row.max_us) / 2.0;
-        let share = if (row.median_us - half_way).abs() < ROUNDED_US { OF_TWO } else { OF_SEVERAL };
-        self.push(Line::new([row.min_us, row.median_us, row.max_us].map(ln), share));
+        let (least, middle, most) = (row.min_us, row.median_us, row.max_us);
+        let (ends, two) = match row.sure {
+            Some(sure) => ([sure.low_us, sure.high_us], sure.rounds <= 2),
+            None => ([least, most], (middle - (least + most) / 2.0).abs() < ROUNDED_US),
+        };
+        let [low, high] = ends;
+        let share = if two { OF_TWO } else { OF_SEVERAL };
+        self.push(Line::new([low, middle.clamp(low, high), high].map(ln), share));
     }
 
     /// Takes in rounds that were timed in a row as one line; there must be one.
@@ -61,6 +72,15 @@ impl Times {
     /// Takes in the lines of others.
     pub fn join(&mut self, others: &Times) {
         others.lines.iter().for_each(|line| self.push(*line));
+    }
+
+    /// Leaves lines of a single repeat out where there are others. A sweep repeats everything but what looks hopeless at
+    /// first sight, and what only one of them finds hopeless met a pause of the machine there.
+    pub fn without_glances(mut self) -> Self {
+        if !self.lines.iter().all(Line::is_glance) {
+            self.lines.retain(|line| !line.is_glance());
+        }
+        self
     }
 
     fn push(&mut self, line: Line) {
@@ -129,24 +149,26 @@ mod tests {
     use dynamiccl_spec::Collective;
 
     use super::*;
-    use crate::measure::sweep::Setting;
+    use crate::measure::sweep::{Setting, Sure};
+
+    fn row([min_us, median_us, max_us]: [f64; 3]) -> SweepRow {
+        SweepRow {
+            collective: Collective::AllReduce,
+            bytes: 1024,
+            setting: Setting::Default,
+            median_us,
+            min_us,
+            max_us,
+            sure: None,
+            nccl_model_us: None,
+            chunk: dynamiccl_spec::ChunkChoice::Own,
+            slowdown: None,
+        }
+    }
 
     fn times(lines: &[[f64; 3]]) -> Times {
         let mut times = Times::default();
-        for &[min_us, median_us, max_us] in lines {
-            let (collective, bytes, setting) = (Collective::AllReduce, 1024, Setting::Default);
-            times.add(&SweepRow {
-                collective,
-                bytes,
-                setting,
-                median_us,
-                min_us,
-                max_us,
-                nccl_model_us: None,
-                chunk: dynamiccl_spec::ChunkChoice::Own,
-                slowdown: None,
-            });
-        }
+        lines.iter().for_each(|line| times.add(&row(*line)));
         times
     }
 
@@ -188,6 +210,33 @@ mod tests {
         let middle = small.between(&large);
         assert!((middle.micros() / 20.0 - 1.0).abs() < 0.01, "{}", middle.micros());
         assert!(middle.doubt() > small.doubt());
+    }
+
+    #[test]
+    fn what_was_repeated_outvotes_what_was_given_up() {
+        let mut joined = times(&[[140.0, 142.0, 146.0]]);
+        joined.join(&times(&[[1688.0; 3]]));
+        assert_eq!(joined.without_glances(), times(&[[140.0, 142.0, 146.0]]));
+        let hopeless = times(&[[500.0; 3], [600.0; 3]]);
+        assert_eq!(hopeless.clone().without_glances(), hopeless);
+    }
+
+    /// One pause among many repeats moves neither the middle nor how sure it is.
+    #[test]
+    fn an_interval_counts_more_than_the_slowest_repeat() {
+        let row = |sure| SweepRow { sure, ..row([10.0, 11.0, 900.0]) };
+        let of = |sure| {
+            let mut times = Times::default();
+            times.add(&row(sure));
+            times
+        };
+        let sure = |rounds| Some(Sure { rounds, low_us: 10.5, high_us: 11.5 });
+        let (many, two) = (of(sure(10)), of(sure(2)));
+        assert!((many.micros() - 11.0).abs() < 0.02, "{}", many.micros());
+        assert!((many.doubt() - ln(11.5 / 10.5) / 4.0).abs() < 1e-12 && two.doubt() > 2.0 * many.doubt());
+        assert!(of(None).micros() > 2.0 * many.micros());
+        let outside = of(Some(Sure { rounds: 8, low_us: 11.2, high_us: 11.5 }));
+        assert!((11.2..11.5).contains(&outside.micros()), "{}", outside.micros());
     }
 
     /// A lucky middle does not make a setting good that is slow now and then.

@@ -1,6 +1,6 @@
 //! Collected tables and sweeps.
 
-use dynamiccl_env::measure::sweep::{self, About, Link, Setting};
+use dynamiccl_env::measure::sweep::{self, About, Link, Setting, Sure};
 use dynamiccl_env::measure::tables::{self, Health};
 use dynamiccl_env::measure::{Clock, MeasureError, read_log};
 use dynamiccl_spec::{Algorithm, ChunkChoice, Collective, GBps, Pair, Protocol};
@@ -151,6 +151,27 @@ fn threads_chunks_and_compute_have_columns_where_they_were_varied() {
     let dir = folder(&[("s.csv", &one)]);
     let log = read_log(&dir.path().join("s.csv")).expect("a log");
     assert_eq!((log.rows.len(), log.warnings.len()), (1, 1));
+}
+
+#[test]
+fn a_sweep_may_say_how_sure_it_is() {
+    let text = SWEEP.lines().enumerate().map(|(at, line)| match at {
+        0 => format!("{line},rounds,low_us,high_us\n"),
+        1 => format!("{line},8,69.5,71.25\n"),
+        _ => format!("{line},,,\n"),
+    });
+    let text: String = text.collect();
+    let read = |text: &str| sweep::read(folder(&[("s.csv", text)]).path());
+    let rows = read(&text).unwrap_or_else(|e| panic!("{e}"))[0].rows.clone();
+    assert_eq!(rows[0].sure, Some(Sure { rounds: 8, low_us: 69.5, high_us: 71.25 }));
+    for (from, to, words) in [
+        ("8,69.5,", "8,79.5,", "bad low_us \"79.5\"; it must not be more than high_us"),
+        ("8,69.5,", "0,69.5,", "bad rounds \"0\""),
+        ("71.25", "nan", "bad high_us \"nan\""),
+    ] {
+        let error = read(&text.replacen(from, to, 1)).expect_err(words).to_string();
+        assert!(error.contains(words), "{error}");
+    }
 }
 
 #[test]
