@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Everything that is claimed of real NCCL, on one box with one GPU, in a quarter of an hour: for 2, 4 and 8 ranks over loopback
-# and 4 ranks over 10 and 25 Gb/s two sweeps of about a minute together, a policy fitted to them, and both the policy that
+# and 4 ranks over 10 and 25 Gb/s a sweep of at most a minute, a policy fitted to it, and both the policy that
 # it started from and the fitted one against NCCL's own choice; then a short training on live episodes, and what is otherwise tried with
 # made-up libraries alone: a launcher, the guard, compute beside the calls, threads.
 #
@@ -10,8 +10,8 @@
 # in OUT as soon as it is there, and OUT/summary.txt has a line for each. A part that fails or has no time left is skipped.
 # POLICY (shipped) is what is judged zero-shot, told what the box is by CONTEXT (shared_gpu.toml beside this), and fitted; NCCL
 # names libnccl.so.2 (else PyTorch's or the system's); IP and TC name ip and tc where they are not on the search path; CLOCKS
-# (slowest) are whose clocks count, BUDGET (25 s, so that two sweeps stay within a minute) is a sweep's, LIMIT (900 s) that of
-# everything, FITTERS (4) the threads of a fit.
+# (slowest) are whose clocks count, BUDGET (52 s, so that a sweep with its start stays within a minute) is a sweep's, LIMIT
+# (900 s) that of everything, FITTERS (4) the threads of a fit.
 # Exit code 0: every part was carried out; 1: one was not; 2: usage.
 set -uo pipefail
 if [[ ! -x "${PROGRAM:-}" || ! -f "${LIBRARY:-}" || -z "${OUT:-}" ]]; then
@@ -80,26 +80,20 @@ PYTHON
 )"
 }
 
-# Fits to both sweeps of a configuration. Nothing is measured meanwhile.
+# Fits to the sweep of a configuration; one that was cut short has whole cells. Nothing is measured meanwhile.
 fit() { # fit NAME
-    local sweeps="" file
-    # A sweep that was cut short has whole cells.
-    for file in "$out/$1-1.csv" "$out/$1-2.csv"; do if [[ -s "$file" ]]; then sweeps+=${sweeps:+,}$file; fi; done
-    step "fit-$1" 80 "$program" live train --policy "$policy" --sweep "$sweeps" --seconds 40 --threads "$fitters" \
+    step "fit-$1" 80 "$program" live train --policy "$policy" --sweep "$out/$1.csv" --seconds 40 --threads "$fitters" \
         --out "$out/$1.safetensors" --json
 }
 
 configuration() { # configuration NAME RANKS LARGEST CLOCKS WORDS...
-    local name=$1 ranks=$2 largest=$3 clocks=$4 clock start
-    local budget=${BUDGET:-25}
+    local name=$1 ranks=$2 largest=$3 clocks=$4 clock
+    local budget=${BUDGET:-52}
     shift 4
     local ours=(--ranks "$ranks" --share-gpu --sizes "1K..$largest" "${words[@]}" "$@")
     for clock in $clocks; do
-        # Some settings take another time with every start of the ranks: one start does not show it.
-        for start in 1 2; do
-            step "sweep-$name-$clock-$start" 60 "$program" live sweep "${ours[@]}" --clock "$clock" --rounds 2 \
-                --budget "$budget" --out "$out/$name-$clock-$start.csv" --json
-        done
+        step "sweep-$name-$clock" 75 "$program" live sweep "${ours[@]}" --clock "$clock" --budget "$budget" \
+            --out "$out/$name-$clock.csv" --json
     done
     for clock in $clocks; do
         step "eval-zero-$name-$clock" 50 "$program" live eval "${ours[@]}" --clock "$clock" --policy "$policy" \

@@ -80,7 +80,7 @@ pub struct SweepArgs {
     #[arg(long, value_name = "SHARE", value_parser = share)]
     pub beside: Option<f64>,
     /// Rounds over all settings of a call, at a time
-    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub rounds: u32,
     /// Rounds in all, where it is unsure how much faster the best is than NCCL's own
     #[arg(long, value_name = "N", default_value_t = 25, value_parser = clap::value_parser!(u32).range(1..=1000))]

@@ -2,9 +2,9 @@
 //!
 //! Rounds follow each other without a pause and always in the same order, the first setting after the last: a rank may
 //! run ahead of others, so what a setting costs depends on what was called before it, and this must not change from
-//! round to round. It does once, but not for a root whose buffers nobody empties: after the first round only those take
-//! part that may still be the fastest, for at large sizes most settings are hopeless, and would take most of the time; and
-//! after some more only those that are near it.
+//! round to round. It does where settings drop out, which they never do for a root whose buffers nobody empties: after the
+//! first rounds only those take part that may still be the fastest, for at large sizes most settings are hopeless, and
+//! would take most of the time; and after some more only those that are near it.
 
 use dynamiccl_env::measure::Clock;
 use dynamiccl_spec::{ChunkChoice, Order};
