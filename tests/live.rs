@@ -243,6 +243,19 @@ fn what_is_unsure_gets_more_rounds() {
     assert_eq!((rounds(&document), &document["again"]["more"]), (vec![3, 3, 3], &0.into()));
 }
 
+/// As many calls as all rounds of one cell in a row would be, and more: the machine is slow for half of them all the same.
+#[test]
+fn a_comparison_is_of_different_times() {
+    let own_us = |set: &[(&str, &str)]| {
+        let words =
+            "eval --ranks 2 --share-gpu --sizes 1K,4K,16K --collectives allreduce --rounds 6 --most-rounds 6 --json";
+        let document = Run::new(set).run(words).json();
+        document["cells"][0]["own_us"].as_f64().unwrap()
+    };
+    let ratio = own_us(&[("FAKE_SLOW", "1,160")]) / own_us(&[]);
+    assert!((1.4..1.6).contains(&ratio), "{ratio}");
+}
+
 #[test]
 fn a_policy_is_compared_with_nccl_and_with_the_best() {
     let run = Run::new(&[]);

@@ -34,6 +34,39 @@ impl Contest {
     pub fn headroom(&self) -> Option<Ratio> {
         self.oracle.as_ref()?.against(&self.own)
     }
+
+    /// Warms a call up, and times so many rounds of it.
+    fn begin(meter: &mut Meter<'_>, cell: Cell, oracle: &Oracle, rounds: u32) -> Result<Self, LiveError> {
+        let mut orders = RIVALS.to_vec();
+        orders.extend(match oracle {
+            Oracle::None => None,
+            Oracle::Known(order) => Some(*order),
+            Oracle::Search(knobs, effort) => meter.cell(cell, knobs, effort)?.best().map(|best| best.order),
+        });
+        meter.look(cell)?;
+        let mut settings = meter.warm(cell, &orders)?.into_iter();
+        let missing = || LiveError::Disagree(format!("{cell}: NCCL's own choice was not handed over"));
+        let (own, policy) = settings.next().zip(settings.next()).ok_or_else(missing)?;
+        let mut contest = Contest { cell, own, policy, oracle: settings.next() };
+        contest.more(meter, rounds)?;
+        Ok(contest)
+    }
+
+    /// Times so many more rounds.
+    fn more(&mut self, meter: &mut Meter<'_>, rounds: u32) -> Result<(), LiveError> {
+        let mut settings: Vec<&mut Measured> = vec![&mut self.own, &mut self.policy];
+        settings.extend(&mut self.oracle);
+        meter.rounds(self.cell, &mut settings, rounds)
+    }
+
+    fn rounds(&self) -> u32 {
+        self.policy.rounds.len() as u32
+    }
+
+    fn needs_more(&self, effort: &Effort) -> bool {
+        let sure = self.speedup().is_some_and(|ratio| ratio.half_width() <= effort.bound);
+        !sure && self.rounds() < effort.most
+    }
 }
 
 /// Where the best setting comes from.
@@ -72,7 +105,7 @@ impl Side {
         for (at, &cell) in cells.iter().enumerate() {
             meter.look(cell)?;
             let mut settings = meter.warm(cell, &RIVALS)?;
-            meter.rounds(cell, &mut settings, rounds)?;
+            meter.rounds(cell, &mut settings.iter_mut().collect::<Vec<_>>(), rounds)?;
             let missing = || LiveError::Disagree(format!("{cell}: {counts:?} was not handed over"));
             let found = settings.into_iter().find(|setting| setting.order == counts).ok_or_else(missing)?;
             match self.measured.get_mut(at) {
@@ -92,33 +125,29 @@ pub fn contests(cells: &[Cell], own: Side, policy: Side) -> Vec<Contest> {
     cells.iter().zip(sides).map(contest).collect()
 }
 
-/// Compares on one call until the policy is compared surely enough.
+/// Compares on every call until the policy is compared surely enough. Rounds of a call come from two different times at
+/// least: what is slow because of the time, and not because of the choice, shows as doubt, and gets more of them. `each`
+/// hears of every call, twice, and its error ends the work.
 pub fn compare(
     meter: &mut Meter<'_>,
-    cell: Cell,
-    oracle: &Oracle,
+    calls: &[(Cell, Oracle)],
     effort: &Effort,
-) -> Result<Contest, LiveError> {
-    let mut orders = RIVALS.to_vec();
-    orders.extend(match oracle {
-        Oracle::None => None,
-        Oracle::Known(order) => Some(*order),
-        Oracle::Search(knobs, effort) => meter.cell(cell, knobs, effort)?.best().map(|best| best.order),
-    });
-    meter.look(cell)?;
-    let mut settings = meter.warm(cell, &orders)?;
-    let mut rounds = 0;
-    let sure = |settings: &[Measured]| {
-        let ratio = settings.get(1).zip(settings.first()).and_then(|(policy, own)| policy.against(own));
-        ratio.is_some_and(|ratio| ratio.half_width() <= effort.bound)
-    };
-    while rounds < effort.most && !(rounds > 0 && sure(&settings)) {
-        let more = effort.least.min(effort.most - rounds);
-        meter.rounds(cell, &mut settings, more)?;
-        rounds += more;
+    mut each: impl FnMut(Cell) -> Result<(), LiveError>,
+) -> Result<Vec<Contest>, LiveError> {
+    let at_once = effort.least.div_ceil(2);
+    let mut contests = Vec::new();
+    for (cell, oracle) in calls {
+        contests.push(Contest::begin(meter, *cell, oracle, at_once)?);
+        each(*cell)?;
     }
-    let mut settings = settings.into_iter();
-    let missing = || LiveError::Disagree(format!("{cell}: NCCL's own choice was not handed over"));
-    let (own, policy) = settings.next().zip(settings.next()).ok_or_else(missing)?;
-    Ok(Contest { cell, own, policy, oracle: settings.next() })
+    for contest in &mut contests {
+        contest.more(meter, effort.least - at_once)?;
+        each(contest.cell)?;
+    }
+    while contests.iter().any(|contest| contest.needs_more(effort)) {
+        for contest in contests.iter_mut().filter(|contest| contest.needs_more(effort)) {
+            contest.more(meter, at_once.min(effort.most - contest.rounds()))?;
+        }
+    }
+    Ok(contests)
 }

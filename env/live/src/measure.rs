@@ -300,8 +300,13 @@ impl Meter<'_> {
     }
 
     /// Times all settings so many times, round after round, with nothing beside them.
-    pub fn rounds(&mut self, cell: Cell, settings: &mut [Measured], rounds: u32) -> Result<(), LiveError> {
-        self.rounds_of(cell.task(self.clock), &mut settings.iter_mut().collect::<Vec<_>>(), rounds)
+    pub fn rounds(
+        &mut self,
+        cell: Cell,
+        settings: &mut [&mut Measured],
+        rounds: u32,
+    ) -> Result<(), LiveError> {
+        self.rounds_of(cell.task(self.clock), settings, rounds)
     }
 
     fn rounds_of(

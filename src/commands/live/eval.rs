@@ -20,6 +20,7 @@ use super::job::{Job, Wish, told};
 use crate::args::{LiveEvalArgs, LiveRival};
 use crate::commands::machine::name;
 use crate::exit::Ending;
+use crate::progress::Progress;
 use crate::session::Session;
 use crate::table::{Column, Table};
 
@@ -67,19 +68,14 @@ fn together(args: &LiveEvalArgs, cells: &[Cell], wish: &Wish, session: &Session)
     }
     let known = args.sweep.as_deref().map(sweep::read).transpose()?;
     let ranks = Job::ranks(&args.job)?;
-    let oracles = cells.iter().map(|&cell| oracle(args, ranks, known.as_deref(), cell));
-    let oracles = oracles.collect::<Result<Vec<Oracle>>>()?;
-    let progress = session.progress("live eval", cells.len() as u64);
+    let calls = cells.iter().map(|&cell| Ok((cell, oracle(args, ranks, known.as_deref(), cell)?)));
+    let calls = calls.collect::<Result<Vec<_>>>()?;
+    let progress = session.progress("live eval", 2 * calls.len() as u64);
     let mut job = Job::start(&args.job, wish, session)?;
     let conditions = job.conditions().clone();
     let effort =
         Effort { least: args.rounds, most: args.most_rounds.max(args.rounds), bound: args.bound / 100.0 };
-    let mut contests = Vec::new();
-    for (&cell, oracle) in cells.iter().zip(&oracles) {
-        contests.push(compare(&mut job.meter(), cell, oracle, &effort).map_err(told)?);
-        progress.remark(&cell.to_string());
-        progress.advance(1)?;
-    }
+    let contests = compare(&mut job.meter(), &calls, &effort, |cell| seen(&progress, cell)).map_err(told)?;
     drop(progress);
     job.end()?;
     Ok(Some((conditions, contests)))
@@ -105,15 +101,17 @@ fn by_turns(
     for (turn, wish) in turns.iter().enumerate() {
         let mut job = Job::start(&args.job, wish, session)?;
         conditions = Some(job.conditions().clone());
-        let each = |cell: Cell| {
-            progress.remark(&cell.to_string());
-            progress.advance(1).map_err(|_| LiveError::Stopped)
-        };
+        let each = |cell: Cell| seen(&progress, cell);
         sides[turn % 2].add(&mut job.meter(), cells, RIVALS[turn % 2], rounds, each).map_err(told)?;
         job.end()?;
     }
     let [own, policy] = sides;
     Ok(conditions.map(|conditions| (conditions, contests(cells, own, policy))))
+}
+
+fn seen(progress: &Progress, cell: Cell) -> Result<(), LiveError> {
+    progress.remark(&cell.to_string());
+    progress.advance(1).map_err(|_| LiveError::Stopped)
 }
 
 /// What the plugin of every rank is told.
