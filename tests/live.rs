@@ -247,8 +247,7 @@ fn what_is_unsure_gets_more_rounds() {
 #[test]
 fn a_comparison_is_of_different_times() {
     let own_us = |set: &[(&str, &str)]| {
-        let words =
-            "eval --ranks 2 --share-gpu --sizes 1K,4K,16K --collectives allreduce --rounds 6 --most-rounds 6 --json";
+        let words = "eval --ranks 2 --share-gpu --sizes 1K,4K,16K --collectives allreduce --rounds 6 --most-rounds 6 --json";
         let document = Run::new(set).run(words).json();
         document["cells"][0]["own_us"].as_f64().unwrap()
     };

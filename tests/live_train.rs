@@ -104,10 +104,17 @@ fn what_cannot_be_fitted_is_an_error() {
     let header = "ranks,link,collective,size_bytes,algo,proto,nchannels,median_us,min_us,max_us";
     dir.write("lonely.csv", &format!("{header}\n4,loopback,allreduce,1024,default,default,,9.0,8.0,9.5\n"));
     dir.write("odd.csv", &format!("{header}\n3,loopback,allreduce,1024,ring,LL,1,9.0,8.0,9.5\n"));
+    dir.write("node.csv", &format!("{header}\n8,none,allreduce,1024,default,default,,9.0,8.0,9.5\n"));
+    dir.write("node.csv.about.json", r#"{"shared": false}"#);
     for (words, expected) in [
         ("--sweep none.csv", "none.csv"),
         ("--sweep lonely.csv", "no call has both"),
         ("--sweep odd.csv --cluster dgx_h100", "no call has both"),
+        (
+            "--sweep node.csv",
+            "node.csv: its ranks had a GPU each; name the machine that was measured with --cluster",
+        ),
+        ("--sweep node.csv --cluster dgx_h100", "no call has both"),
         ("--sweep odd.csv --cluster dgx_h10", "did you mean"),
         ("--sweep odd.csv --cluster tcp10g_1gpu --policy none.safetensors", "none.safetensors"),
         ("--sweep odd.csv --doubt 11", "a doubt is a number from 0 to 10"),
@@ -126,6 +133,21 @@ fn what_cannot_be_fitted_is_an_error() {
         assert!(said.stderr.contains(expected), "{words}: {}", said.stderr);
     }
     assert!(!dir.names().contains(&"mine.safetensors".to_owned()));
+}
+
+/// By rank 0's clock broadcasts seem to gain what no job sees.
+#[test]
+fn a_sweep_whose_broadcasts_end_at_the_root_is_spoken_of() {
+    const SLOWEST: &str = "env/tests/data/live-h200-slowest/loopback_2ranks.csv";
+    let dir = Dir::new();
+    dir.borrow(FIRST, "first.csv");
+    dir.borrow(SLOWEST, "slowest.csv");
+    dir.borrow(&format!("{SLOWEST}.about.json"), "slowest.csv.about.json");
+    for (sweep, speaks) in [("first", true), ("slowest", false)] {
+        let said = dir.run(&format!("live train --sweep {sweep}.csv --out {sweep}.safetensors --steps 1"));
+        assert_eq!(said.code, 0, "{}", said.stderr);
+        assert_eq!(said.stdout.contains("note: first is by rank 0's clock"), speaks, "{}", said.stdout);
+    }
 }
 
 #[test]

@@ -14,7 +14,7 @@ use super::shared::{assignment, tuned_collective};
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = concat!("\
 EXAMPLES
-    dynamiccl live sweep --ranks 2 --share-gpu --out loopback_2ranks.csv
+    dynamiccl live sweep --ranks 2 --share-gpu --clock slowest --out loopback_2ranks.csv
     dynamiccl live sweep --ranks 8 --out node.csv --collectives allreduce --sizes 1K..1G
     dynamiccl live train --sweep loopback_4ranks.csv --out mine.safetensors
     dynamiccl live train --ranks 2 --share-gpu --out mine.safetensors
@@ -47,13 +47,13 @@ pub enum LiveCommand {
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = concat!("\
 EXAMPLES
-    dynamiccl live sweep --ranks 2 --share-gpu --out loopback_2ranks.csv
-    dynamiccl live sweep --ranks 4 --share-gpu --link 10gbit --out 10gbit_4ranks.csv
+    dynamiccl live sweep --ranks 2 --share-gpu --clock slowest --out loopback_2ranks.csv
+    dynamiccl live sweep --ranks 4 --share-gpu --clock slowest --link 10gbit --out 10gbit_4ranks.csv
     dynamiccl live sweep --ranks 2 --share-gpu --collectives allreduce --sizes 1K,1M --out short.csv
     dynamiccl live sweep --ranks 8 --threads 128,256,512 --beside 0.5 --out node.csv
     mpirun -np 16 --bind-to none -x DYNAMICCL_LIVE_SECRET dynamiccl live sweep --rendezvous node1:29477 --out n.csv
 
-A file that is there already is gone on with: cells that it has are not measured again.
+A file that is there already is gone on with: calls of which it has enough rounds are not measured again.
 
 ", exit_codes!()))]
 pub struct SweepArgs {

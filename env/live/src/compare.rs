@@ -8,7 +8,7 @@ use dynamiccl_spec::Order;
 
 use crate::cell::{Cell, Knobs};
 use crate::crew::LiveError;
-use crate::measure::{Effort, Measured, Meter};
+use crate::measure::{Effort, Measured, Meter, SURE};
 use crate::spread::Ratio;
 
 /// The best setting of a call, and what it is compared with.
@@ -64,8 +64,8 @@ impl Contest {
     }
 
     fn needs_more(&self, effort: &Effort) -> bool {
-        let sure = self.speedup().is_some_and(|ratio| ratio.half_width() <= effort.bound);
-        !sure && self.rounds() < effort.most
+        let unsure = self.speedup().is_none_or(|ratio| ratio.half_width() > effort.bound);
+        (unsure || self.rounds() < SURE as u32) && self.rounds() < effort.most
     }
 }
 
@@ -127,27 +127,29 @@ pub fn contests(cells: &[Cell], own: Side, policy: Side) -> Vec<Contest> {
 
 /// Compares on every call until the policy is compared surely enough. Rounds of a call come from two different times at
 /// least: what is slow because of the time, and not because of the choice, shows as doubt, and gets more of them. `each`
-/// hears of every call, twice, and its error ends the work.
+/// hears of every call, and how many are left in this pass and those after it as far as one knows; its error ends the work.
 pub fn compare(
     meter: &mut Meter<'_>,
     calls: &[(Cell, Oracle)],
     effort: &Effort,
-    mut each: impl FnMut(Cell) -> Result<(), LiveError>,
+    mut each: impl FnMut(Cell, usize) -> Result<(), LiveError>,
 ) -> Result<Vec<Contest>, LiveError> {
     let at_once = effort.least.div_ceil(2);
     let mut contests = Vec::new();
-    for (cell, oracle) in calls {
+    for (at, (cell, oracle)) in calls.iter().enumerate() {
         contests.push(Contest::begin(meter, *cell, oracle, at_once)?);
-        each(*cell)?;
+        each(*cell, 2 * calls.len() - at - 1)?;
     }
-    for contest in &mut contests {
-        contest.more(meter, effort.least - at_once)?;
-        each(contest.cell)?;
-    }
-    while contests.iter().any(|contest| contest.needs_more(effort)) {
-        for contest in contests.iter_mut().filter(|contest| contest.needs_more(effort)) {
-            contest.more(meter, at_once.min(effort.most - contest.rounds()))?;
+    let mut due: Vec<&mut Contest> = contests.iter_mut().collect();
+    while !due.is_empty() {
+        let count = due.len();
+        for (at, contest) in due.iter_mut().enumerate() {
+            let rounds = contest.rounds();
+            let now = if rounds < effort.least { effort.least - rounds } else { at_once };
+            contest.more(meter, now.min(effort.most - rounds))?;
+            each(contest.cell, count - at - 1)?;
         }
+        due.retain(|contest| contest.needs_more(effort));
     }
     Ok(contests)
 }

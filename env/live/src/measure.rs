@@ -14,7 +14,7 @@ use crate::cell::{CHUNKS_SINCE, Cell, Knobs};
 use crate::clock;
 use crate::crew::{Crew, LiveError};
 use crate::message::{Answer, Look, Request, Task, Timing, Warmed};
-use crate::spread::{Ratio, median};
+use crate::spread::{Ratio, interval, median};
 
 /// Timings that one request asks for: requests are to stay short lines, and interrupts to be answered soon.
 const BATCH: usize = 500;
@@ -23,11 +23,10 @@ const HOPELESS: f64 = 2.0;
 /// Nor is one that took so many times as long in every one of [`SEEN`] rounds.
 const NEAR: f64 = 1.25;
 const SEEN: usize = 4;
-/// Where timing a setting took fewer microseconds than this, a pause of the machine may have been most of them: one round
-/// does not make it hopeless.
-const PAUSE_US: f64 = 20_000.0;
+/// What a machine may pause for, in microseconds: in a single round that much of a setting's time says nothing of it.
+const PAUSE_US: f64 = 50_000.0;
 /// Fewer rounds have no interval that holds 95 %.
-const SURE: usize = 6;
+pub const SURE: usize = 6;
 
 /// How much is done for one call.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -51,14 +50,12 @@ pub struct Measured {
     pub rounds: Vec<f64>,
     /// Microseconds of the load beside it in every round.
     pub loads: Vec<f64>,
-    /// Microseconds of a call while it was warmed up, where all ranks began it together.
-    glance_us: Option<f64>,
 }
 
 impl Measured {
     /// A setting that was not timed yet.
     pub fn new(order: Order, handed: dynamiccl_spec::Knobs) -> Self {
-        Measured { order, handed, rounds: Vec::new(), loads: Vec::new(), glance_us: None }
+        Measured { order, handed, rounds: Vec::new(), loads: Vec::new() }
     }
 
     /// The median over all rounds.
@@ -81,9 +78,9 @@ impl Measured {
         self.rounds.iter().copied().fold(0.0, f64::max)
     }
 
-    /// Between which times it is, surely to 95 %.
+    /// Between which times its median is, surely to 95 %.
     pub fn interval(&self) -> (f64, f64) {
-        Ratio::of_micros(&self.rounds).map_or((f64::NAN, f64::NAN), |micros| (micros.low, micros.high))
+        interval(&self.rounds)
     }
 
     /// Whether it may still turn out to be as fast as another, of which this is the median, where a clock runs for so
@@ -92,7 +89,7 @@ impl Measured {
         let fastest = self.fastest();
         match self.rounds.len() {
             0 => true,
-            1 if !outlasts_pauses(fastest, calls) => true,
+            1 => fastest - PAUSE_US / f64::from(calls.max(1)) <= best * HOPELESS,
             rounds => fastest <= best * if rounds < SEEN { HOPELESS } else { NEAR },
         }
     }
@@ -101,11 +98,6 @@ impl Measured {
     pub fn against(&self, other: &Measured) -> Option<Ratio> {
         Ratio::of(&other.rounds, &self.rounds)
     }
-}
-
-/// Whether a pause cannot be most of what so many calls took.
-fn outlasts_pauses(us: f64, calls: u32) -> bool {
-    us * f64::from(calls) >= PAUSE_US
 }
 
 /// All settings of a call, NCCL's own first.
@@ -127,9 +119,11 @@ impl CellTimes {
         Some(setting.load_median()? / self.beside?.alone_us)
     }
 
-    /// The setting with the smallest median that is not NCCL's own.
+    /// The setting with the smallest median that is not NCCL's own, of those that were timed as often.
     pub fn best(&self) -> Option<&Measured> {
+        let rounds = self.rounds();
         let others = self.settings.iter().filter(|setting| setting.order != Order::Own);
+        let others = others.filter(|setting| setting.rounds.len() == rounds);
         others.min_by(|a, b| a.median().total_cmp(&b.median()))
     }
 
@@ -154,41 +148,21 @@ impl CellTimes {
         self.rounds() < effort.most as usize && self.is_unsure(effort.bound)
     }
 
-    /// The settings of which more rounds may still tell something: NCCL's own, and what is not hopelessly slow; all
-    /// where each depends on the one before it. At first those of which nothing is known.
+    /// The settings of which more rounds may still tell something: NCCL's own, and what is not too slow for that and took
+    /// part in all rounds so far; all where each depends on the one before it.
     fn contenders(&mut self, clock: Clock) -> Vec<&mut Measured> {
-        if self.rounds() == 0 {
-            return self.settings.iter_mut().filter(|setting| setting.rounds.is_empty()).collect();
-        }
         if clock.stops_at_root(self.cell.collective) {
             return self.settings.iter_mut().collect();
         }
         let best = self.settings.iter().map(Measured::median).reduce(f64::min).unwrap_or(f64::NAN);
-        let calls = self.cell.task(clock).calls;
-        let may_win = |setting: &Measured| setting.order == Order::Own || setting.reaches(best, calls);
-        self.settings.iter_mut().filter(|setting| may_win(setting)).collect()
+        let (calls, rounds) = (self.cell.task(clock).calls, self.rounds());
+        let may_win = |setting: &Measured| setting.rounds.len() == rounds && setting.reaches(best, calls);
+        self.settings.iter_mut().filter(|setting| setting.order == Order::Own || may_win(setting)).collect()
     }
 
-    /// Gives settings up that were hopelessly slow while they were warmed up, for longer than a pause lasts: at large sizes
-    /// to time them once more would take most of the time of a sweep.
-    fn give_up(&mut self) {
-        let best = self.settings.iter().filter_map(|setting| setting.glance_us).reduce(f64::min);
-        for setting in self.settings.iter_mut().filter(|setting| setting.order != Order::Own) {
-            let hopeless =
-                |us: &f64| outlasts_pauses(*us, 1) && best.is_some_and(|best| *us > HOPELESS * best);
-            setting.rounds.extend(setting.glance_us.filter(hopeless));
-        }
-    }
-
-    /// Forgets all rounds, but for those that no pause made long.
-    pub fn clear(&mut self, clock: Clock) {
-        let calls = self.cell.task(clock).calls;
-        let given_up = |setting: &Measured| {
-            setting.order != Order::Own
-                && setting.rounds.len() == 1
-                && outlasts_pauses(setting.rounds[0], calls)
-        };
-        self.settings.iter_mut().filter(|setting| !given_up(setting)).for_each(|setting| {
+    /// Forgets all rounds.
+    pub fn clear(&mut self) {
+        self.settings.iter_mut().for_each(|setting| {
             setting.rounds.clear();
             setting.loads.clear();
         });
@@ -229,19 +203,16 @@ impl Meter<'_> {
         let mut settings: Vec<Option<Measured>> = orders.iter().map(|_| None).collect();
         for (rank, answer) in answers.into_iter().enumerate() {
             let Answer::Warmed(warmed) = answer else { continue };
-            for (at, Warmed { carried_out, handed, wrong, us }) in warmed.into_iter().enumerate() {
+            for (at, Warmed { carried_out, handed, wrong }) in warmed.into_iter().enumerate() {
                 if wrong > 0 {
                     return Err(LiveError::Wrong(format!(
                         "rank {rank}: {wrong} numbers of {cell} came out wrong with {:?}",
                         orders[at]
                     )));
                 }
-                let setting = Measured { glance_us: us, ..Measured::new(orders[at], handed) };
-                match (&mut settings[at], rank) {
-                    (first, 0) => *first = carried_out.then_some(setting),
-                    (Some(first), _) if carried_out && first.handed == handed => {
-                        first.glance_us = first.glance_us.zip(us).map(|(slowest, us)| slowest.max(us));
-                    }
+                match (&settings[at], rank) {
+                    (_, 0) => settings[at] = carried_out.then(|| Measured::new(orders[at], handed)),
+                    (Some(first), _) if carried_out && first.handed == handed => {}
                     (None, _) if !carried_out => {}
                     _ => {
                         return Err(LiveError::Disagree(format!(
@@ -267,7 +238,6 @@ impl Meter<'_> {
         let settings = self.warm(cell, &knobs.orders(&look.table))?;
         let beside = if self.beside { Some(Beside::size(self, cell)?) } else { None };
         let mut times = CellTimes { cell, look, settings, beside };
-        times.give_up();
         self.more_by(&mut times, effort.least)?;
         Ok(times)
     }
@@ -389,21 +359,18 @@ mod tests {
         );
         times.cell.collective = Collective::AllReduce;
         assert_eq!(orders(&mut times, Clock::First), kept);
-        times.clear(Clock::First);
+        times.clear();
         assert_eq!(orders(&mut times, Clock::First).len(), 4, "nothing is known of any");
     }
 
-    /// A pause of the machine makes anything slow once; a long call it does not make hopeless.
+    /// A pause of the machine makes anything slow once; what is slower than by a pause it does not.
     #[test]
-    fn one_short_timing_condemns_nothing() {
+    fn one_pause_condemns_nothing() {
         let one = |us: f64| times(Collective::AllReduce, &[30.0], vec![measured(1, &[us])]);
-        assert_eq!(orders(&mut one(2000.0), Clock::Slowest).len(), 2);
-        assert_eq!(orders(&mut one(3000.0), Clock::Slowest), [Order::Own], "24 ms of eight calls");
-        let mut paused = times(Collective::AllReduce, &[30.0, 31.0], vec![measured(1, &[2000.0, 29.0])]);
+        assert_eq!(orders(&mut one(6_000.0), Clock::Slowest).len(), 2, "48 ms of eight calls");
+        assert_eq!(orders(&mut one(6_400.0), Clock::Slowest), [Order::Own]);
+        let mut paused = times(Collective::AllReduce, &[30.0, 31.0], vec![measured(1, &[6_000.0, 29.0])]);
         assert_eq!(orders(&mut paused, Clock::Slowest).len(), 2, "its fastest round counts");
-        let mut given_up = one(3000.0);
-        given_up.clear(Clock::Slowest);
-        assert_eq!(orders(&mut given_up, Clock::Slowest), [Order::Own]);
     }
 
     #[test]
@@ -415,19 +382,16 @@ mod tests {
         assert_eq!(orders(&mut times, Clock::Slowest).len(), 4);
     }
 
+    /// Rounds are compared one by one, so whoever has missed some can neither come back nor be the best.
     #[test]
-    fn what_is_hopeless_while_it_is_warmed_up_is_not_timed_at_all() {
-        let glanced = |channels, us| Measured { glance_us: Some(us), ..measured(channels, &[]) };
-        let others = vec![glanced(1, 12_000.0), glanced(2, 30_000.0), glanced(4, 8_000.0)];
-        let mut times = times(Collective::AllReduce, &[], others);
-        times.settings[0].glance_us = Some(40_000.0);
-        times.give_up();
-        assert_eq!(
-            times.settings.iter().map(|setting| setting.rounds.len()).collect::<Vec<_>>(),
-            [0, 0, 1, 0]
-        );
-        assert_eq!(orders(&mut times, Clock::Slowest).len(), 3);
-        assert_eq!(times.settings[2].median(), 30_000.0, "what is known of it is written");
+    fn what_has_dropped_out_stays_out() {
+        let others = vec![
+            measured(1, &[20.0, 20.0, 20.0, 20.0, 30.0, 30.0, 30.0, 30.0, 30.0]),
+            measured(2, &[26.0; 4]),
+        ];
+        let mut times = times(Collective::AllReduce, &[50.0; 9], others);
+        assert_eq!(orders(&mut times, Clock::Slowest), [Order::Own, measured(1, &[]).order]);
+        assert_eq!(times.best().map(|best| best.order), Some(measured(1, &[]).order));
     }
 
     #[test]

@@ -186,9 +186,6 @@ pub struct Warmed {
     pub handed: Knobs,
     /// Numbers of the result that are wrong.
     pub wrong: u64,
-    /// Microseconds of a call that all ranks began together; none where a clock does not let them.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub us: Option<f64>,
 }
 
 /// How long an order took.

@@ -14,7 +14,8 @@ use crate::cell::Cell;
 use crate::crew::LiveError;
 use crate::measure::{CellTimes, Measured};
 
-/// The first line of a sweep: what published ones have, how many rounds there were, and the 95 % interval of what one takes.
+/// The first line of a sweep: what published ones have, how many rounds there were, and the 95 % interval of
+/// the median; with fewer than six rounds all that was seen.
 const HEADER: &str = "ranks,link,collective,size_bytes,algo,proto,nchannels,median_us,min_us,max_us,nccl_model_us,\
                       rounds,low_us,high_us";
 
@@ -85,11 +86,19 @@ pub struct Sheet {
     conditions: Conditions,
     columns: Columns,
     /// The lines of every cell, those with the fewest threads first.
-    cells: Vec<(Key, Vec<String>)>,
+    cells: Vec<(Key, Lines)>,
 }
 
 /// What a cell is found by: its threads, 0 for NCCL's own.
 type Key = (u32, Cell);
+
+/// The lines of a cell.
+#[derive(Debug)]
+struct Lines {
+    /// Rounds of NCCL's own choice, which takes part in all.
+    rounds: u32,
+    text: Vec<String>,
+}
 
 impl Sheet {
     /// A new file, or one to go on with that was measured under the same conditions.
@@ -130,29 +139,31 @@ impl Sheet {
             sweeps.iter().flat_map(|sweep| sweep.rows.iter().map(|row| (sweep.threads.unwrap_or(0), row)));
         for ((threads, row), line) in rows.zip(lines) {
             let key = (threads, Cell { collective: row.collective, bytes: row.bytes });
+            let rounds = row.sure.map_or(0, |sure| sure.rounds);
             match self.cells.iter_mut().find(|(known, _)| *known == key) {
-                Some((_, lines)) => lines.push(line.to_owned()),
-                None => self.cells.push((key, vec![line.to_owned()])),
+                Some((_, lines)) => lines.text.push(line.to_owned()),
+                None => self.cells.push((key, Lines { rounds, text: vec![line.to_owned()] })),
             }
         }
         Ok(())
     }
 
-    /// Whether a cell is in the file, with so many threads.
-    pub fn has(&self, threads: u32, cell: Cell) -> bool {
-        self.cells.iter().any(|(known, _)| *known == (threads, cell))
+    /// How many rounds of a cell with so many threads are in the file; none where it is not.
+    pub fn rounds(&self, threads: u32, cell: Cell) -> Option<u32> {
+        self.cells.iter().find(|(known, _)| *known == (threads, cell)).map(|(_, lines)| lines.rounds)
     }
 
     /// Lines of the file.
     pub fn rows(&self) -> usize {
-        self.cells.iter().map(|(_, lines)| lines.len()).sum()
+        self.cells.iter().map(|(_, lines)| lines.text.len()).sum()
     }
 
     /// Adds a cell with so many threads, or gives it its new times.
     pub fn put(&mut self, threads: u32, times: &CellTimes) -> Result<(), LiveError> {
         let key = (threads, times.cell);
         let line = |setting| self.line(times, setting) + &self.more(threads, times, setting);
-        let lines: Vec<String> = times.settings.iter().map(line).collect();
+        let text: Vec<String> = times.settings.iter().map(line).collect();
+        let lines = Lines { rounds: times.rounds() as u32, text };
         match self.cells.iter_mut().find(|(known, _)| *known == key) {
             Some((_, old)) => *old = lines,
             None => self.cells.push((key, lines)),
@@ -205,7 +216,7 @@ impl Sheet {
     fn save(&self) -> Result<(), LiveError> {
         let about = serde_json::to_string_pretty(&self.conditions).unwrap_or_default() + "\n";
         let mut text = self.columns.header();
-        self.cells.iter().flat_map(|(_, lines)| lines).for_each(|line| {
+        self.cells.iter().flat_map(|(_, lines)| &lines.text).for_each(|line| {
             text.push('\n');
             text.push_str(line);
         });

@@ -11,7 +11,7 @@ use serde::Serialize;
 use crate::cell::{Cell, Knobs};
 use crate::crew::LiveError;
 use crate::drift::{Drift, Reference};
-use crate::measure::{CellTimes, Effort, Meter};
+use crate::measure::{CellTimes, Effort, Meter, SURE};
 use crate::sheet::Sheet;
 
 /// What is swept, and how much is done for it.
@@ -27,6 +27,14 @@ pub struct Plan {
     pub threads: u32,
     /// After this no cell is measured again.
     pub budget: Duration,
+}
+
+impl Plan {
+    /// Whether a file has as many rounds of a call as every one is to get: a sweep may have been stopped before.
+    pub fn is_done(&self, sheet: &Sheet, cell: Cell) -> bool {
+        let enough = SURE.min(self.effort.most as usize) as u32;
+        sheet.rounds(self.threads, cell).is_some_and(|rounds| rounds >= enough)
+    }
 }
 
 /// What was measured now.
@@ -66,7 +74,7 @@ impl std::ops::Add for Again {
     }
 }
 
-/// Measures all cells that the sheet does not have; `seen` hears of every one.
+/// Measures all cells of which the sheet has not enough; `seen` hears of every one.
 pub fn sweep(
     meter: &mut Meter<'_>,
     plan: &Plan,
@@ -74,7 +82,7 @@ pub fn sweep(
     mut seen: impl FnMut(Cell),
 ) -> Result<Swept, LiveError> {
     let begun = Instant::now();
-    let due: Vec<Cell> = plan.cells.iter().copied().filter(|cell| !sheet.has(plan.threads, *cell)).collect();
+    let due: Vec<Cell> = plan.cells.iter().copied().filter(|cell| !plan.is_done(sheet, *cell)).collect();
     let mut swept = Swept { cells: Vec::new(), drift: None, again: Again::default() };
     let Some(mut reference) = Reference::begin(meter, &due)? else { return Ok(swept) };
     for cell in due {
@@ -119,7 +127,7 @@ impl Repeat<'_> {
             reference.look(meter)?;
             let before = reference.looks() - 1;
             let times = &mut self.swept.cells[at];
-            times.clear(meter.clock);
+            times.clear();
             meter.more(times, &self.plan.effort)?;
             reference.look(meter)?;
             sheet.put(self.plan.threads, times)?;

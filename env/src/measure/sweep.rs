@@ -141,6 +141,8 @@ pub struct About {
     pub nccl: Option<String>,
     /// Whose clock counted.
     pub clock: Clock,
+    /// Whether its ranks shared a GPU.
+    pub shared: Option<bool>,
 }
 
 impl About {

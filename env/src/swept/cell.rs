@@ -141,11 +141,12 @@ impl Cell {
     }
 
     /// How far ln of the time of one of its launches may be off by luck. That a few repeats are alike may be luck, too, so
-    /// it is never less than what is usual for the launches of the call.
+    /// it is never less than what is usual for the launches of the call that were repeated.
     pub fn doubt(&self, of: &Times) -> f64 {
-        let mut all: Vec<f64> = self.launches.iter().map(|(_, times)| times.doubt()).collect();
+        let repeated = self.launches.iter().filter(|(_, times)| !times.is_glance());
+        let mut all: Vec<f64> = repeated.map(|(_, times)| times.doubt()).collect();
         all.sort_by(f64::total_cmp);
-        of.doubt().max(all[all.len() / 2])
+        of.doubt().max(all.get(all.len() / 2).copied().unwrap_or(0.0))
     }
 
     /// The same call as somebody sees it who would rather change nothing: NCCL's own choice as fast as it may be, every

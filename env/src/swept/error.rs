@@ -31,6 +31,15 @@ pub enum SweptError {
         /// GPUs of one of its nodes.
         gpus: u32,
     },
+    /// Nobody has named its machine, which is no shared GPU.
+    #[error(
+        "{}: its ranks had a GPU each; name the machine that was measured with --cluster, for instance dgx_h100",
+        file.display()
+    )]
+    Machine {
+        /// The file.
+        file: PathBuf,
+    },
     /// No cell says how NCCL's own choice compares with another.
     #[error(
         "{}: no call has both a line of NCCL's own choice (algo and proto \"default\") and one of a setting that NCCL \

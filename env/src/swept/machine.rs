@@ -13,8 +13,12 @@ pub fn shared_gpu(link: Link) -> Result<Cluster, ClusterError> {
     Ok(linked(&Cluster::load("h200_shared")?, link))
 }
 
-/// The cluster of a sweep, and how its ranks lie on it.
+/// The cluster of a sweep, and how its ranks lie on it. Unless one is named its ranks share a GPU, as those of published
+/// sweeps did, which do not say so.
 pub(super) fn of(sweep: &Sweep, named: Option<&Cluster>) -> Result<(Cluster, Placement), SweptError> {
+    if named.is_none() && sweep.about.shared == Some(false) {
+        return Err(SweptError::Machine { file: sweep.file.clone() });
+    }
     machine(sweep.ranks, sweep.link, named, &sweep.file)
 }
 

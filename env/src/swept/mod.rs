@@ -139,7 +139,7 @@ impl Swept {
     }
 
     fn join(several: &[&Arc<Swept>]) -> Result<Arc<Swept>, SweptError> {
-        let [first, _, ..] = several else { return Ok(Arc::clone(several[0])) };
+        let first = several[0];
         let communicator = communicator(&first.cluster, first.place)?;
         let mut calls: BTreeMap<(Collective, u64), Vec<&Cell>> = BTreeMap::new();
         for (call, cell) in several.iter().flat_map(|swept| &swept.cells) {
@@ -188,6 +188,11 @@ impl Swept {
     /// µs of the fastest launch of every call.
     pub fn fastest(&self) -> impl Iterator<Item = ((Collective, u64), f64)> {
         self.cells.iter().map(|(call, cell)| (*call, cell.fastest()))
+    }
+
+    /// Whether some of its calls were timed until a root had sent, and not until all ranks were done.
+    pub fn stops_at_roots(&self) -> bool {
+        self.cells.keys().any(|(collective, _)| self.clock.stops_at_root(*collective))
     }
 
     /// Cells: collective and size.

@@ -7,8 +7,11 @@ use crate::measure::sweep::SweepRow;
 /// What lies between the fastest and the slowest repeat, times this, is about one standard error of the middle of five,
 /// and two of that of ten; a 95 % interval, times this, is one.
 const OF_SEVERAL: f64 = 0.25;
-/// And one standard error of the middle of two: that they are alike may be luck.
+/// And one standard error of the middle of three and of two: that they are alike may be luck.
+const OF_THREE: f64 = 0.4;
 const OF_TWO: f64 = 0.63;
+/// Repeats of a line that does not say how many: published sweeps have five.
+const SEVERAL: u32 = 5;
 /// Times in files have two digits after the point, so the middle of two repeats is this near to half way between them.
 const ROUNDED_US: f64 = 0.0151;
 
@@ -26,16 +29,19 @@ struct Line {
     ln_us: [f64; 3],
     /// How far the middle may be off by luck.
     doubt: f64,
+    /// Whether it was the only repeat.
+    glance: bool,
 }
 
 impl Line {
-    fn new(ln_us: [f64; 3], share: f64) -> Self {
-        Line { ln_us, doubt: share * (ln_us[2] - ln_us[0]) }
-    }
-
-    /// Whether there was only one repeat.
-    fn is_glance(&self) -> bool {
-        self.ln_us[0] == self.ln_us[2]
+    /// So many repeats; the fastest, the middle and the slowest of them.
+    fn new(repeats: u32, ln_us: [f64; 3]) -> Self {
+        let share = match repeats {
+            0..=2 => OF_TWO,
+            3 => OF_THREE,
+            _ => OF_SEVERAL,
+        };
+        Line { ln_us, doubt: share * (ln_us[2] - ln_us[0]), glance: repeats == 1 }
     }
 
     /// The mean of what is drawn from it.
@@ -50,13 +56,13 @@ impl Times {
     /// nothing of a launch.
     pub fn add(&mut self, row: &SweepRow) {
         let (least, middle, most) = (row.min_us, row.median_us, row.max_us);
-        let (ends, two) = match row.sure {
-            Some(sure) => ([sure.low_us, sure.high_us], sure.rounds <= 2),
-            None => ([least, most], (middle - (least + most) / 2.0).abs() < ROUNDED_US),
+        let half_way = (middle - (least + most) / 2.0).abs() < ROUNDED_US;
+        let (repeats, [low, high]) = match row.sure {
+            Some(sure) => (sure.rounds, [sure.low_us, sure.high_us]),
+            None if least == most => (1, [least, most]),
+            None => (if half_way { 2 } else { SEVERAL }, [least, most]),
         };
-        let [low, high] = ends;
-        let share = if two { OF_TWO } else { OF_SEVERAL };
-        self.push(Line::new([low, middle.clamp(low, high), high].map(ln), share));
+        self.push(Line::new(repeats, [low, middle.clamp(low, high), high].map(ln)));
     }
 
     /// Takes in rounds that were timed in a row as one line; there must be one.
@@ -65,8 +71,7 @@ impl Times {
         rounds.sort_by(f64::total_cmp);
         let last = rounds.len() - 1;
         let middle = (rounds[last / 2] + rounds[rounds.len() / 2]) / 2.0;
-        let share = if rounds.len() > 2 { OF_SEVERAL } else { OF_TWO };
-        self.push(Line::new([rounds[0], middle, rounds[last]], share));
+        self.push(Line::new(rounds.len() as u32, [rounds[0], middle, rounds[last]]));
     }
 
     /// Takes in the lines of others.
@@ -77,10 +82,15 @@ impl Times {
     /// Leaves lines of a single repeat out where there are others. A sweep repeats everything but what looks hopeless at
     /// first sight, and what only one of them finds hopeless met a pause of the machine there.
     pub fn without_glances(mut self) -> Self {
-        if !self.lines.iter().all(Line::is_glance) {
-            self.lines.retain(|line| !line.is_glance());
+        if !self.is_glance() {
+            self.lines.retain(|line| !line.glance);
         }
         self
+    }
+
+    /// Whether nothing was repeated.
+    pub fn is_glance(&self) -> bool {
+        self.lines.iter().all(|line| line.glance)
     }
 
     fn push(&mut self, line: Line) {
@@ -126,7 +136,8 @@ impl Times {
             (sum(self) + sum(other)) / 2.0
         };
         let ln_us = std::array::from_fn(|at| mean(&|line| line.ln_us[at]));
-        Times { lines: vec![Line { ln_us, doubt: mean(&|line| line.doubt) }] }
+        let glance = self.is_glance() || other.is_glance();
+        Times { lines: vec![Line { ln_us, doubt: mean(&|line| line.doubt), glance }] }
     }
 
     /// The µs of one call, by a number from 0 to 1: half of a line's calls are between its fastest and its middle repeat,

@@ -9,7 +9,7 @@ use dynamiccl_env::measure::sweep::{self, Setting, Sweep};
 use dynamiccl_live::cell::{Cell, Knobs, grid};
 use dynamiccl_live::compare::{Contest, Oracle, RIVALS, Side, compare, contests};
 use dynamiccl_live::crew::LiveError;
-use dynamiccl_live::measure::Effort;
+use dynamiccl_live::measure::{Effort, SURE};
 use dynamiccl_live::sheet::Conditions;
 use dynamiccl_live::spread::Ratio;
 use dynamiccl_policies::frozen::SHIPPED;
@@ -28,8 +28,8 @@ use crate::table::{Column, Table};
 const FLOOR: f64 = 0.95;
 /// Channels that the search for the best tries.
 const CHANNELS: [u8; 5] = [1, 2, 4, 8, 16];
-/// How it tries them.
-const SEARCH: Effort = Effort { least: 3, most: 6, bound: 0.03 };
+/// How it tries them: with as many rounds as an interval needs, and no more.
+const SEARCH: Effort = Effort { least: SURE as u32, most: SURE as u32, bound: 0.0 };
 /// Starts of either side, where NCCL's own ranks and the policy's are not the same: some settings take another time with
 /// every start.
 const TURNS: u32 = 3;
@@ -75,7 +75,13 @@ fn together(args: &LiveEvalArgs, cells: &[Cell], wish: &Wish, session: &Session)
     let conditions = job.conditions().clone();
     let effort =
         Effort { least: args.rounds, most: args.most_rounds.max(args.rounds), bound: args.bound / 100.0 };
-    let contests = compare(&mut job.meter(), &calls, &effort, |cell| seen(&progress, cell)).map_err(told)?;
+    let mut done = 0;
+    let each = |cell: Cell, left: usize| {
+        done += 1;
+        progress.expect(done + left as u64);
+        seen(&progress, cell)
+    };
+    let contests = compare(&mut job.meter(), &calls, &effort, each).map_err(told)?;
     drop(progress);
     job.end()?;
     Ok(Some((conditions, contests)))

@@ -39,7 +39,7 @@ pub fn run(args: &SweepArgs, session: &Session) -> Result<Ending> {
             none => none.insert(Sheet::open(&args.out, conditions.clone(), columns(args)).map_err(told)?),
         };
         let plan = plan(args, &cells, wish, wishes.len());
-        progress.skip(plan.cells.iter().filter(|cell| sheet.has(plan.threads, **cell)).count() as u64);
+        progress.skip(plan.cells.iter().filter(|cell| plan.is_done(sheet, **cell)).count() as u64);
         let swept = sweep(&mut job.meter(), &plan, sheet, |cell| {
             progress.remark(&cell.to_string());
             // An interrupt is noticed by the workers' watch, which looks more often.

@@ -35,6 +35,8 @@ pub struct Report {
     fail_below: Option<f64>,
     /// The answer to `--fail-below`; none where it was not asked.
     pub passed: Option<bool>,
+    /// What changes the meaning of the numbers.
+    notes: Vec<String>,
 }
 
 /// One sweep.
@@ -80,9 +82,9 @@ impl Report {
         let [before, after] = fit.elsewhere(others)?;
         let mut sweeps = lines(true, fit.before(), fit.best());
         sweeps.extend(lines(false, &before, &after));
-        let (way, calls) = match ground {
-            Ground::Sweeps(_) => ("sweep", None),
-            Ground::Live(lived) => ("live", Some(lived.called())),
+        let (way, calls, notes) = match ground {
+            Ground::Sweeps(fitted) => ("sweep", None, notes(fitted)),
+            Ground::Live(lived) => ("live", Some(lived.called()), Vec::new()),
         };
         Ok(Report {
             way,
@@ -99,6 +101,7 @@ impl Report {
             headroom,
             fail_below: args.fail_below,
             passed: args.fail_below.map(|least| headroom >= least),
+            notes,
         })
     }
 
@@ -152,6 +155,18 @@ fn lines(fitted: bool, before: &Judged, after: &Judged) -> Vec<Line> {
     all.map(line).collect()
 }
 
+/// What makes sweeps doubtful.
+fn notes(sweeps: &[Arc<Swept>]) -> Vec<String> {
+    let note = |swept: &Arc<Swept>| {
+        format!(
+            "{} is by rank 0's clock, where a broadcast is done when its root has sent; for a policy that is to be used, \
+             sweep with --clock slowest",
+            swept.name
+        )
+    };
+    sweeps.iter().filter(|swept| swept.stops_at_roots()).map(note).collect()
+}
+
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (policy, hash, steps) = (&self.policy, &self.source_hash, self.steps);
@@ -164,6 +179,7 @@ impl fmt::Display for Report {
             }
             None => writeln!(f, "# measured: {policy} {hash} fitted to a recorded sweep in {steps} steps")?,
         }
+        self.notes.iter().try_for_each(|note| writeln!(f, "# note: {note}"))?;
         write!(f, "#\n{}", self.table())?;
         if let (Some(least), Some(passed)) = (self.fail_below, self.passed) {
             let (is, answer) = if passed { ("is not below", "yes") } else { ("is below", "no") };

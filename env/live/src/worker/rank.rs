@@ -155,16 +155,13 @@ impl Rank {
         let got = &mut joined.scratch[..shape.received];
         joined.receive.read(got)?;
         let wrong = shape.wrong(number, ranks, got);
-        if task.drained {
-            self.meet()?;
-            self.order(task, order, "warming up")?;
-        }
-        let us = self.joined()?.timed(shape, 1)?;
+        joined.call(shape)?;
+        joined.stream.synchronise()?;
         let Seen { interface, refused, mut handed, .. } = self.seen(task)?;
         if interface < CHUNKS_SINCE {
             handed.chunk = ChunkChoice::Own;
         }
-        Ok(Warmed { carried_out: refused == 0, handed, wrong, us: task.drained.then_some(us) })
+        Ok(Warmed { carried_out: refused == 0, handed, wrong })
     }
 
     /// Times an order: a call that nobody times, then as many as the task says between two moments.
@@ -182,7 +179,11 @@ impl Rank {
             joined.stream.synchronise()?;
             beside.start(task.load)?;
         }
-        let us = joined.timed(shape, task.calls)?;
+        joined.begin.record(&joined.stream)?;
+        (0..task.calls).try_for_each(|_| joined.call(shape))?;
+        joined.end.record(&joined.stream)?;
+        joined.stream.synchronise()?;
+        let us = joined.begin.micros_until(&joined.end)? / f64::from(task.calls.max(1));
         let beside = joined.beside.as_ref().filter(|_| task.load > 0);
         let load_us = beside.map(Beside::finish).transpose()?;
         Ok(Timing { us, load_us })
@@ -242,15 +243,6 @@ impl Joined {
     fn call(&mut self, shape: Shape) -> Result<(), WorkerError> {
         let Joined { communicator, send, receive, stream, .. } = self;
         Ok(communicator.call(shape.call, send, receive, shape.floats, stream)?)
-    }
-
-    /// Microseconds of one of so many calls.
-    fn timed(&mut self, shape: Shape, calls: u32) -> Result<f64, WorkerError> {
-        self.begin.record(&self.stream)?;
-        (0..calls).try_for_each(|_| self.call(shape))?;
-        self.end.record(&self.stream)?;
-        self.stream.synchronise()?;
-        Ok(self.begin.micros_until(&self.end)? / f64::from(calls.max(1)))
     }
 }
 
