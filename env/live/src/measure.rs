@@ -119,12 +119,12 @@ impl CellTimes {
         Some(setting.load_median()? / self.beside?.alone_us)
     }
 
-    /// The setting with the smallest median that is not NCCL's own, of those that were timed as often.
+    /// The setting with the smallest median that is not NCCL's own, of those that dropped out last or not at all.
     pub fn best(&self) -> Option<&Measured> {
-        let rounds = self.rounds();
-        let others = self.settings.iter().filter(|setting| setting.order != Order::Own);
-        let others = others.filter(|setting| setting.rounds.len() == rounds);
-        others.min_by(|a, b| a.median().total_cmp(&b.median()))
+        let others = || self.settings.iter().filter(|setting| setting.order != Order::Own);
+        let rounds = others().map(|setting| setting.rounds.len()).max()?;
+        let last = others().filter(|setting| setting.rounds.len() == rounds);
+        last.min_by(|a, b| a.median().total_cmp(&b.median()))
     }
 
     /// Rounds so far.
@@ -143,9 +143,10 @@ impl CellTimes {
         self.rounds() < SURE || self.speedup().is_some_and(|ratio| ratio.half_width() > bound)
     }
 
-    /// Whether more rounds are due.
+    /// Whether more rounds are due. They are not where nothing but NCCL's own choice is left.
     pub fn needs_more(&self, effort: &Effort) -> bool {
-        self.rounds() < effort.most as usize && self.is_unsure(effort.bound)
+        let rivals = self.best().is_some_and(|best| best.rounds.len() == self.rounds());
+        rivals && self.rounds() < effort.most as usize && self.is_unsure(effort.bound)
     }
 
     /// The settings of which more rounds may still tell something: NCCL's own, and what is not too slow for that and took
@@ -392,6 +393,18 @@ mod tests {
         let mut times = times(Collective::AllReduce, &[50.0; 9], others);
         assert_eq!(orders(&mut times, Clock::Slowest), [Order::Own, measured(1, &[]).order]);
         assert_eq!(times.best().map(|best| best.order), Some(measured(1, &[]).order));
+    }
+
+    #[test]
+    fn where_nothing_is_as_fast_as_nccls_own_the_next_best_is_named() {
+        let effort = Effort { least: 2, most: 9, bound: 0.0 };
+        let mut times =
+            times(Collective::AllReduce, &[20.0; 5], vec![measured(1, &[30.0; 4]), measured(2, &[50.0])]);
+        assert_eq!(times.best().map(|best| best.order), Some(measured(1, &[]).order));
+        assert_eq!(
+            (orders(&mut times, Clock::Slowest), times.needs_more(&effort)),
+            (vec![Order::Own], false)
+        );
     }
 
     #[test]
