@@ -42,7 +42,7 @@ impl RanksCaller {
         }
         let setting = |&order: &Order| Measured::new(order, dynamiccl_spec::Knobs::OWN);
         let mut settings: Vec<Measured> = orders.iter().map(setting).collect();
-        meter.rounds(cell, &mut settings.iter_mut().collect::<Vec<_>>(), ROUNDS)?;
+        meter.rounds(cell, &mut settings, ROUNDS)?;
         let mut rounds = settings.into_iter().map(|setting| setting.rounds);
         let (own, other) = (rounds.next().unwrap_or_default(), rounds.next().unwrap_or_default());
         Ok(Some(InTurn { own, other }))

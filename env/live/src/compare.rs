@@ -8,7 +8,7 @@ use dynamiccl_spec::Order;
 
 use crate::cell::{Cell, Knobs};
 use crate::crew::LiveError;
-use crate::measure::{Effort, Measured, Meter, SURE};
+use crate::measure::{Effort, Measured, Meter};
 use crate::spread::Ratio;
 
 /// The best setting of a call, and what it is compared with.
@@ -54,9 +54,8 @@ impl Contest {
 
     /// Times so many more rounds.
     fn more(&mut self, meter: &mut Meter<'_>, rounds: u32) -> Result<(), LiveError> {
-        let mut settings: Vec<&mut Measured> = vec![&mut self.own, &mut self.policy];
-        settings.extend(&mut self.oracle);
-        meter.rounds(self.cell, &mut settings, rounds)
+        let settings = [&mut self.own, &mut self.policy].into_iter().chain(&mut self.oracle);
+        meter.rounds(self.cell, settings, rounds)
     }
 
     fn rounds(&self) -> u32 {
@@ -64,8 +63,7 @@ impl Contest {
     }
 
     fn needs_more(&self, effort: &Effort) -> bool {
-        let unsure = self.speedup().is_none_or(|ratio| ratio.half_width() > effort.bound);
-        (unsure || self.rounds() < SURE as u32) && self.rounds() < effort.most
+        self.rounds() < effort.most && effort.is_unsure(self.rounds(), self.speedup())
     }
 }
 
@@ -105,7 +103,7 @@ impl Side {
         for (at, &cell) in cells.iter().enumerate() {
             meter.look(cell)?;
             let mut settings = meter.warm(cell, &RIVALS)?;
-            meter.rounds(cell, &mut settings.iter_mut().collect::<Vec<_>>(), rounds)?;
+            meter.rounds(cell, &mut settings, rounds)?;
             let missing = || LiveError::Disagree(format!("{cell}: {counts:?} was not handed over"));
             let found = settings.into_iter().find(|setting| setting.order == counts).ok_or_else(missing)?;
             match self.measured.get_mut(at) {

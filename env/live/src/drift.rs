@@ -41,7 +41,7 @@ impl Reference {
     /// Times it.
     pub fn look(&mut self, meter: &mut Meter<'_>) -> Result<(), LiveError> {
         self.settings.iter_mut().for_each(|setting| setting.rounds.clear());
-        meter.rounds(self.cell, &mut self.settings.iter_mut().collect::<Vec<_>>(), ROUNDS)?;
+        meter.rounds(self.cell, &mut self.settings, ROUNDS)?;
         self.seen.extend(self.settings.first().map(Measured::median));
         Ok(())
     }

@@ -26,7 +26,7 @@ const SEEN: usize = 4;
 /// What a machine may pause for, in microseconds: in a single round that much of a setting's time says nothing of it.
 const PAUSE_US: f64 = 50_000.0;
 /// Fewer rounds have no interval that holds 95 %.
-pub const SURE: usize = 6;
+pub const SURE: u32 = 6;
 
 /// How much is done for one call.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -37,6 +37,13 @@ pub struct Effort {
     pub most: u32,
     /// How sure the best is to be compared with NCCL's own: half the 95 % interval, relative.
     pub bound: f64,
+}
+
+impl Effort {
+    /// Whether what so many rounds say is not as sure as wished.
+    pub fn is_unsure(&self, rounds: u32, says: Option<Ratio>) -> bool {
+        rounds < SURE || says.is_some_and(|ratio| ratio.half_width() > self.bound)
+    }
 }
 
 /// One setting of a call.
@@ -139,14 +146,14 @@ impl CellTimes {
     }
 
     /// Whether it is not known as surely as wished how much faster the best is.
-    pub fn is_unsure(&self, bound: f64) -> bool {
-        self.rounds() < SURE || self.speedup().is_some_and(|ratio| ratio.half_width() > bound)
+    pub fn is_unsure(&self, effort: &Effort) -> bool {
+        effort.is_unsure(self.rounds() as u32, self.speedup())
     }
 
     /// Whether more rounds are due. They are not where nothing but NCCL's own choice is left.
     pub fn needs_more(&self, effort: &Effort) -> bool {
         let rivals = self.best().is_some_and(|best| best.rounds.len() == self.rounds());
-        rivals && self.rounds() < effort.most as usize && self.is_unsure(effort.bound)
+        rivals && self.rounds() < effort.most as usize && self.is_unsure(effort)
     }
 
     /// The settings of which more rounds may still tell something: NCCL's own, and what is not too slow for that and took
@@ -271,13 +278,13 @@ impl Meter<'_> {
     }
 
     /// Times all settings so many times, round after round, with nothing beside them.
-    pub fn rounds(
+    pub fn rounds<'m>(
         &mut self,
         cell: Cell,
-        settings: &mut [&mut Measured],
+        settings: impl IntoIterator<Item = &'m mut Measured>,
         rounds: u32,
     ) -> Result<(), LiveError> {
-        self.rounds_of(cell.task(self.clock), settings, rounds)
+        self.rounds_of(cell.task(self.clock), &mut settings.into_iter().collect::<Vec<_>>(), rounds)
     }
 
     fn rounds_of(

@@ -32,7 +32,7 @@ pub struct Plan {
 impl Plan {
     /// Whether a file has as many rounds of a call as every one is to get: a sweep may have been stopped before.
     pub fn is_done(&self, sheet: &Sheet, cell: Cell) -> bool {
-        let enough = SURE.min(self.effort.most as usize) as u32;
+        let enough = SURE.min(self.effort.most);
         sheet.rounds(self.threads, cell).is_some_and(|rounds| rounds >= enough)
     }
 }
@@ -155,7 +155,7 @@ impl Repeat<'_> {
                 }
             }
         }
-        let unsure = self.swept.cells.iter().filter(|times| times.is_unsure(effort.bound));
+        let unsure = self.swept.cells.iter().filter(|times| times.is_unsure(effort));
         self.swept.again.unsure = unsure.count();
         self.swept.again.more = helped.into_iter().filter(|helped| *helped).count();
         Ok(())

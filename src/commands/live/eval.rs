@@ -29,7 +29,7 @@ const FLOOR: f64 = 0.95;
 /// Channels that the search for the best tries.
 const CHANNELS: [u8; 5] = [1, 2, 4, 8, 16];
 /// How it tries them: with as many rounds as an interval needs, and no more.
-const SEARCH: Effort = Effort { least: SURE as u32, most: SURE as u32, bound: 0.0 };
+const SEARCH: Effort = Effort { least: SURE, most: SURE, bound: 0.0 };
 /// Starts of either side, where NCCL's own ranks and the policy's are not the same: some settings take another time with
 /// every start.
 const TURNS: u32 = 3;
