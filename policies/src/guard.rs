@@ -38,13 +38,15 @@ impl Guard {
         mask.with(Head::Chunk, mask.bits(Head::Chunk) & !SMALLER)
     }
 
-    /// The most likely of these choices, or NCCL's `own` where that is hardly less likely. `noted`: calls are measured, so that
-    /// what turns out to be slower gives way.
+    /// Who chooses for this call, head by head. `noted`: calls are measured, so that what turns out to be slower gives way.
     #[inline]
-    pub fn choose(self, head: Head, logits: &[f32], own: usize, noted: bool) -> usize {
-        let best = greedy(logits, own);
-        let allowance = if self == Guard::Off { 0.0 } else { reluctance(head, noted) };
-        if logits[own] + allowance >= logits[best] { own } else { best }
+    pub fn chooser(self, query: &Query<'_>, noted: bool) -> Chooser {
+        Chooser {
+            guard: self,
+            own_pair: query.gated.own.map_or(0, |pair| pair.index()),
+            noted,
+            departed: false,
+        }
     }
 
     /// The guard of this call. Over kernel TCP, what changes a broadcast or a reduce must be expected to gain: no public table
@@ -72,6 +74,56 @@ impl Guard {
     }
 }
 
+/// Chooses for one call what NCCL's own is not clearly better at, each head after those before it.
+#[derive(Debug, Clone, Copy)]
+pub struct Chooser {
+    guard: Guard,
+    own_pair: usize,
+    noted: bool,
+    /// The pair is not NCCL's.
+    departed: bool,
+}
+
+impl Chooser {
+    /// The most likely of these choices, or NCCL's own where that is hardly less likely.
+    #[inline]
+    pub fn choose(&mut self, head: Head, logits: &[f32]) -> usize {
+        let own = if head == Head::Pair { self.own_pair } else { 0 };
+        let best = greedy(logits, own);
+        let chosen = if logits[own] + self.reluctance(head) >= logits[best] { own } else { best };
+        if head == Head::Pair {
+            self.takes(chosen);
+        }
+        chosen
+    }
+
+    /// Somebody else has chosen this pair.
+    #[inline]
+    pub fn takes(&mut self, pair: usize) {
+        self.departed = pair != self.own_pair;
+    }
+
+    /// How much likelier (ln) than NCCL's own a choice must be to be taken. Close calls gain little and are the ones that go
+    /// wrong somewhere: in the simulator this costs about half a point of regret and takes the worst cell from 0.88 to 0.97.
+    /// Half as much stands for the channels that NCCL would give a pair which it does not take: they are no choice of its own
+    /// to come back to. Where calls are measured a chunk may be tried sooner: in a fifth of the worlds of slow links small ones
+    /// make trees in LL a third faster, and only a call shows in which. With channels the same gained nothing. Threads hold for
+    /// a whole job, whichever call came first, and with fewer of them NCCL takes other channels, so that not even its own
+    /// choice is left to come back to.
+    #[inline]
+    fn reluctance(&self, head: Head) -> f32 {
+        match head {
+            _ if self.guard == Guard::Off => 0.0,
+            Head::Pair => 0.25,
+            Head::Channels if self.departed => 0.75,
+            Head::Channels | Head::Threads => 1.5,
+            Head::Chunk if self.noted => 0.3,
+            Head::Chunk => 1.0,
+            Head::Path => 0.0,
+        }
+    }
+}
+
 /// What such a call must be expected to gain at least, in spreads. Policies that were free to lose one took reduces of 4K in
 /// Simple, which real ranks ran at 0.63 of NCCL's speed; with 0.25, broadcasts of 16K in LL, at 0.66 to 0.95.
 const UNHEARD_OF: f32 = 0.5;
@@ -79,39 +131,44 @@ const UNHEARD_OF: f32 = 0.5;
 /// Chunks that are smaller than NCCL's own, as bits.
 const SMALLER: u32 = 1 << ChunkChoice::Quarter as u32 | 1 << ChunkChoice::Half as u32;
 
-/// How much likelier (ln) than NCCL's own a choice must be to be taken. Close calls gain little and are the ones that go
-/// wrong somewhere: in the simulator this costs about half a point of regret and takes the worst cell from 0.88 to 0.97. Where
-/// calls are measured a chunk may be tried sooner: in a fifth of the worlds of slow links small ones make trees in LL a third
-/// faster, and only a call shows in which. With channels the same gained nothing. Threads hold for a whole job, whichever call
-/// came first, and with fewer of them NCCL takes other channels, so that not even its own choice is left to come back to.
-const fn reluctance(head: Head, noted: bool) -> f32 {
-    match head {
-        Head::Pair => 0.25,
-        Head::Channels | Head::Threads => 1.5,
-        Head::Chunk if noted => 0.3,
-        Head::Chunk => 1.0,
-        Head::Path => 0.0,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use dynamiccl_spec::context::{JobContext, NetLink};
     use dynamiccl_spec::features::{CallContext, Encoder, PastCall};
     use dynamiccl_spec::gates::GateSet;
+    use dynamiccl_spec::ids::PAIRS;
     use dynamiccl_spec::{Algorithm, Collective, CostTable, Gated, Pair, PairMask, Protocol};
 
     use super::*;
 
     #[test]
     fn nccls_own_stays_unless_another_choice_is_clearly_likelier() {
-        let choose =
-            |guard: Guard, other: f32, noted| guard.choose(Head::Chunk, &[0.5, other, 0.0], 0, noted);
+        let chooser = |guard, noted| Chooser { guard, own_pair: 0, noted, departed: false };
+        let choose = |guard, other: f32, noted| chooser(guard, noted).choose(Head::Chunk, &[0.5, other, 0.0]);
         assert_eq!([0.4, 1.4, 1.5, 1.6].map(|other| choose(Guard::default(), other, false)), [0, 0, 0, 1]);
         assert_eq!([0.4, 0.7, 0.9, 1.6].map(|other| choose(Guard::default(), other, true)), [0, 0, 1, 1]);
         assert_eq!([0.4, 0.5, 0.6].map(|other| choose(Guard::Off, other, false)), [0, 0, 1]);
         let forbidden = [f32::NEG_INFINITY, 0.0, 1.0];
-        assert_eq!(Guard::default().choose(Head::Pair, &forbidden, 0, false), 2);
+        assert_eq!(chooser(Guard::default(), false).choose(Head::Pair, &forbidden), 2);
+    }
+
+    #[test]
+    fn channels_that_nccl_would_give_another_pair_are_left_sooner() {
+        let links = (NetLink::Infiniband, Some(2), 2);
+        let (mut chooser, own) = asked(links, Collective::AllReduce, |query| {
+            (Guard::default().chooser(query, false), query.gated.own.expect("there is one").index())
+        });
+        let channels =
+            |mut chooser: Chooser| [0.7, 0.8, 1.4, 1.6].map(|x| chooser.choose(Head::Channels, &[0.0, x]));
+        let mut pairs = [0.0; PAIRS];
+        pairs[own] = 1.0;
+        assert_eq!(chooser.choose(Head::Pair, &pairs), own);
+        assert_eq!(channels(chooser), [0, 0, 0, 1]);
+        pairs[own + 1] = 2.0;
+        assert_eq!(chooser.choose(Head::Pair, &pairs), own + 1);
+        assert_eq!(channels(chooser), [0, 1, 1, 1]);
+        chooser.takes(own);
+        assert_eq!(channels(chooser), [0, 0, 0, 1]);
     }
 
     /// What is made of a call over such links, for which NCCL would take a ring in LL.

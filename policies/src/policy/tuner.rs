@@ -109,10 +109,12 @@ impl PolicyTuner {
         let knobs = match notes.trial(query, knobs, pairs)? {
             Trial::Again(knobs) => knobs,
             Trial::New(pair) => {
+                let mut chooser = guard.chooser(query, true);
+                chooser.takes(pair.index());
                 let choose = |head, logits: &[f32]| match head {
                     Head::Path => Path::Nccl.id(),
                     Head::Pair => pair.index(),
-                    head => guard.choose(head, logits, 0, true),
+                    head => chooser.choose(head, logits),
                 };
                 network.act(job, &self.call, &self.memory, &mask, scratch, choose).choice.knobs()?
             }
@@ -138,11 +140,10 @@ impl PolicyTuner {
         let (network, scratch) = (self.policy.network(), &mut self.scratch);
         let (job, _) = self.jobs.of(network, query.encoder);
         query.encoder.call(query.call, &mut self.call);
-        let own_pair = query.gated.own.map_or(0, |pair| pair.index());
         let guard = self.policy.guard();
-        let own_of = |head| if head == Head::Pair { own_pair } else { 0 };
         let noted = self.notes.as_ref().is_some_and(Notes::begun);
-        let choose = |head, logits: &[f32]| guard.choose(head, logits, own_of(head), noted);
+        let mut chooser = guard.chooser(query, noted);
+        let choose = |head, logits: &[f32]| chooser.choose(head, logits);
         let mask = guard.narrow(query);
         let acted = network.act(job, &self.call, &self.memory, &mask, scratch, choose);
         let own = query.own();
