@@ -15,22 +15,26 @@ const TEXT: usize = 4;
 const MOST: usize = 4;
 
 /// What a header is made of.
-#[derive(Debug, Default)]
-struct Parts {
-    entries: usize,
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Parts {
+    /// Names with a value.
+    pub entries: usize,
+    /// Objects: what has names within.
+    pub objects: usize,
     lists: usize,
     items: usize,
 }
 
-/// Counts the entries of a header, names with a value; refuses it where reading takes too much for a file
-/// of this size.
-pub fn entries(header: &str, file: usize) -> Result<usize, FrozenError> {
-    let Parts { entries, lists, items } = parts(header);
+/// Counts the parts of a header; refuses it where reading takes too much for a file of this size.
+pub fn within(header: &str, file: usize) -> Result<Parts, FrozenError> {
+    let counted = parts(header);
+    let Parts { entries, objects, lists, items } = counted;
+    let lists = objects + lists;
     let cost = entries * ENTRY + lists * LIST + items * ITEM + header.len() * TEXT;
     if cost > file.saturating_mul(MOST) {
         return Err(FrozenError::Crowded { entries: entries + lists + items, file });
     }
-    Ok(entries)
+    Ok(counted)
 }
 
 /// Counts outside of strings. A reader sees the same strings up to the first fault, where it stops.
@@ -44,7 +48,8 @@ fn parts(header: &str) -> Parts {
             b'"' => quoted = !quoted,
             _ if quoted => {}
             b':' => parts.entries += 1,
-            b'[' | b'{' => parts.lists += 1,
+            b'{' => parts.objects += 1,
+            b'[' => parts.lists += 1,
             b',' => parts.items += 1,
             _ => {}
         }
@@ -58,15 +63,15 @@ mod tests {
 
     #[test]
     fn strings_are_not_looked_into() {
-        let Parts { entries, lists, items } = parts(r#"{"a:\",{[":[1,2],"b":"x,y\\"}"#);
-        assert_eq!((entries, lists, items), (2, 2, 2));
+        let counted = parts(r#"{"a:\",{[":[1,2],"b":"x,y\\"}"#);
+        assert_eq!(counted, Parts { entries: 2, objects: 1, lists: 1, items: 2 });
     }
 
     #[test]
     fn a_crowd_of_tiny_entries_is_refused() {
         let header = format!("{{{}}}", vec!["\"\":[0]"; 2000].join(","));
         let refused = FrozenError::Crowded { entries: 2000 + 2001 + 1999, file: 40_000 };
-        assert_eq!(entries(&header, 40_000), Err(refused));
-        assert_eq!(entries(&header, 400_000), Ok(2000));
+        assert_eq!(within(&header, 40_000), Err(refused));
+        assert_eq!(within(&header, 400_000).map(|parts| parts.entries), Ok(2000));
     }
 }

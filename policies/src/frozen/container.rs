@@ -6,11 +6,14 @@ use std::fmt::{self, Write};
 use safetensors::tensor::{Metadata, TensorInfo};
 use safetensors::{SafeTensorError, SafeTensors};
 
-use super::budget;
+use super::budget::{self, Parts};
 use super::error::FrozenError;
 
 /// Entries that the header has for a tensor: its name, and what is said of it.
 pub const ENTRIES_OF_TENSOR: usize = 4;
+
+/// Objects of a header that are no tensor's: itself, and what the file says about itself.
+pub const OTHER_OBJECTS: usize = 2;
 
 /// Bytes that state the length of the header.
 pub const LENGTH: usize = 8;
@@ -31,8 +34,8 @@ pub struct Container<'a> {
     pub metadata: BTreeMap<String, String>,
     /// Its tensors, by name.
     pub tensors: Vec<Tensor<'a>>,
-    /// Entries of its header, however often one is there.
-    pub entries: usize,
+    /// What its header is made of, however often something is there.
+    pub parts: Parts,
 }
 
 /// A tensor as it lies in a file.
@@ -61,10 +64,10 @@ pub fn read(bytes: &[u8]) -> Result<Container<'_>, FrozenError> {
     let (header, data) = rest.split_at(length);
     let header =
         str::from_utf8(header).map_err(|error| FrozenError::HeaderText { at: error.valid_up_to() })?;
-    let entries = budget::entries(header, bytes.len())?;
+    let parts = budget::within(header, bytes.len())?;
     let (_, found) =
         SafeTensors::read_metadata(bytes).map_err(|error| refused(&error, header, bytes.len()))?;
-    Ok(Container { metadata: words(&found), tensors: tensors(&found, data), entries })
+    Ok(Container { metadata: words(&found), tensors: tensors(&found, data), parts })
 }
 
 /// Refuses a file for its length alone.

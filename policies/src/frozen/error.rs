@@ -193,6 +193,14 @@ pub enum FrozenError {
         /// Entries of a policy.
         expected: usize,
     },
+    /// A tensor is described without the names of what is said of it, or the header has objects that no policy's has.
+    #[error("its header has {found} objects, a policy has {expected}; export it again")]
+    Objects {
+        /// Objects that it has.
+        found: usize,
+        /// Objects of a policy.
+        expected: usize,
+    },
     /// A tensor is missing.
     #[error("it has no tensor \"{name}\"; export it again")]
     MissingTensor {

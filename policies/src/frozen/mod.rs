@@ -26,6 +26,9 @@ pub use about::{About, Training};
 pub use error::{FrozenError, OpenError};
 pub use shipped::SHIPPED;
 
+use budget::Parts;
+use container::Container;
+
 use crate::guard::Guard;
 use crate::network::Weights;
 use crate::policy::Policy;
@@ -66,10 +69,7 @@ impl Frozen {
         let known = earlier::adopt(&mut container);
         let about = About::read(&container.metadata)?;
         let weights = tensors::read(&container, known)?;
-        let expected = about::KEYS + 1 + container.tensors.len() * container::ENTRIES_OF_TENSOR;
-        if container.entries != expected {
-            return Err(FrozenError::Repeated { found: container.entries, expected });
-        }
+        check_once(&container)?;
         Ok(Frozen { weights, about })
     }
 
@@ -112,6 +112,21 @@ impl Frozen {
         let data = write::Data::new(&self.weights);
         fingerprint::of(&self.about.metadata(), &data.tensors())
     }
+}
+
+/// Refuses a header that holds something twice: readers differ in which of the two they take. Tensors that are described
+/// without names, as safetensors' reader lets them be, would leave room for that in the count of names.
+fn check_once(container: &Container<'_>) -> Result<(), FrozenError> {
+    let (tensors, Parts { entries, objects, .. }) = (container.tensors.len(), container.parts);
+    let expected = tensors + container::OTHER_OBJECTS;
+    if objects != expected {
+        return Err(FrozenError::Objects { found: objects, expected });
+    }
+    let expected = about::KEYS + 1 + tensors * container::ENTRIES_OF_TENSOR;
+    if entries != expected {
+        return Err(FrozenError::Repeated { found: entries, expected });
+    }
+    Ok(())
 }
 
 /// What any safetensors file says about itself, even one that this build cannot run.

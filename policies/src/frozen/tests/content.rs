@@ -120,6 +120,22 @@ fn what_is_there_twice_is_refused() {
     assert!(matches!(error, FrozenError::Repeated { found, expected } if found == expected + 1), "{error}");
 }
 
+/// safetensors' reader takes a tensor's description without names, too: three fewer, so that three may be there twice.
+#[test]
+fn a_description_without_names_makes_no_room_for_what_is_there_twice() {
+    let twice = ["name", "margin", "command"].map(|key| format!("\"{key}\":\"0\",")).concat();
+    let file = File::new().with("\"content\"", &format!("{twice}\"content\""));
+    let at = file.header.find("\"memory.cell\":").expect("a policy has a memory");
+    let described = &file.header[at..];
+    let described = described[..=described.find('}').expect("an end")].to_owned();
+    let unnamed = described
+        .replace("{\"dtype\":\"F32\",\"shape\":", "[\"F32\",")
+        .replace("\"data_offsets\":", "")
+        .replace('}', "]");
+    let error = file.with(&described, &unnamed).wrong();
+    assert!(matches!(error, FrozenError::Objects { found, expected } if found + 1 == expected), "{error}");
+}
+
 #[test]
 fn tensors_are_those_of_the_network() {
     let name = "memory.cell".to_owned();
