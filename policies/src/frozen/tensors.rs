@@ -4,13 +4,14 @@ use super::container::{Container, Tensor, repeated};
 use super::earlier;
 use super::error::FrozenError;
 use super::write::DTYPE;
-use crate::network::{Shape, Weights};
+use crate::network::{Shape, TRAINED, Weights};
 
 /// The weights of a network whose widths its own tensors state, from a file that knows so many numbers of a context.
 pub fn read(container: &Container<'_>, known: usize) -> Result<Weights, FrozenError> {
     let tensors = &container.tensors;
     let named = Shape::default().tensors();
-    if let Some(tensor) = tensors.iter().find(|tensor| named.iter().all(|(name, _)| tensor.name != *name)) {
+    let names: Vec<_> = named.iter().map(|(name, _)| *name).chain(TRAINED).collect();
+    if let Some(tensor) = tensors.iter().find(|tensor| !names.contains(&tensor.name.as_str())) {
         return Err(FrozenError::UnexpectedTensor { name: repeated(&tensor.name) });
     }
     if let Some(tensor) = tensors.iter().find(|tensor| tensor.dtype != DTYPE) {
@@ -20,18 +21,18 @@ pub fn read(container: &Container<'_>, known: usize) -> Result<Weights, FrozenEr
     let shape = shape(tensors)?;
     let mut weights = Vec::with_capacity(named.len());
     for (name, expected) in shape.tensors() {
-        let tensor = find(tensors, name)?;
-        let expected = earlier::dims(name, known, expected);
-        if tensor.shape != expected {
-            let found = tensor.shape.iter().take(8).copied().collect();
-            return Err(FrozenError::Shape { name, found, expected });
-        }
-        let mut numbers = numbers(name, tensor)?;
+        let mut numbers = numbers(tensors, name, earlier::dims(name, known, expected))?;
         earlier::pad(name, known, &mut numbers);
         weights.push(numbers);
     }
     // Every tensor was found, and is as long as its shape says.
-    Ok(Weights::from_tensors(shape, weights).expect("as many tensors as a network has, each of its length"))
+    let weights =
+        Weights::from_tensors(shape, weights).expect("as many tensors as a network has, each of its length");
+    if tensors.iter().all(|tensor| !TRAINED.contains(&tensor.name.as_str())) {
+        return Ok(weights);
+    }
+    let [hidden, cell] = TRAINED.map(|name| numbers(tensors, name, vec![shape.memory]));
+    Ok(weights.with_trained([hidden?, cell?]).expect("each as wide as the memory"))
 }
 
 fn find<'a, 'b>(tensors: &'a [Tensor<'b>], name: &'static str) -> Result<&'a Tensor<'b>, FrozenError> {
@@ -56,7 +57,17 @@ fn shape(tensors: &[Tensor<'_>]) -> Result<Shape, FrozenError> {
     })
 }
 
-fn numbers(name: &'static str, tensor: &Tensor<'_>) -> Result<Vec<f32>, FrozenError> {
+/// The numbers of a tensor, which must have this shape.
+fn numbers(
+    tensors: &[Tensor<'_>],
+    name: &'static str,
+    expected: Vec<usize>,
+) -> Result<Vec<f32>, FrozenError> {
+    let tensor = find(tensors, name)?;
+    if tensor.shape != expected {
+        let found = tensor.shape.iter().take(8).copied().collect();
+        return Err(FrozenError::Shape { name, found, expected });
+    }
     let (chunks, _) = tensor.data.as_chunks::<4>();
     let numbers: Vec<f32> = chunks.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect();
     match numbers.iter().position(|x| !x.is_finite()) {

@@ -95,7 +95,7 @@ impl Network {
     /// What the times of a call are expected to be where nothing is remembered yet.
     #[inline(always)]
     pub fn expect(&self, job: &JobSum, call: &[f32; CALL_WIDTH], scratch: &mut Scratch) -> Estimates {
-        self.think(job, call, &self.initial, scratch);
+        self.think(job, call, &self.trained, scratch);
         scratch.estimates()
     }
 

@@ -19,6 +19,11 @@ pub struct Memory {
 }
 
 impl Memory {
+    /// The memory of this h and c, which decisions see.
+    pub(super) fn new([hidden, cell]: [&[f32]; 2]) -> Self {
+        Memory { hidden: hidden.to_vec(), cell: cell.to_vec(), held: hidden.to_vec() }
+    }
+
     /// What the LSTM says: its h.
     pub fn hidden(&self) -> &[f32] {
         &self.hidden

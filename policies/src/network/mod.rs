@@ -27,4 +27,4 @@ pub use memory::Memory;
 pub use net::Network;
 pub use shape::{BANDS, EXPERTS, Shape, TENSORS};
 pub use surprise::Surprise;
-pub use weights::Weights;
+pub use weights::{TRAINED, Weights};

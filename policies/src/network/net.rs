@@ -28,6 +28,8 @@ pub struct Network {
     pub(super) added: Added,
     /// What a job begins with.
     pub(super) initial: Memory,
+    /// What one begins with that remembers nothing.
+    pub(super) trained: Memory,
 }
 
 /// What earlier choices add to the sums of later ones: a row for each value of the earlier head.
@@ -55,7 +57,6 @@ impl Network {
             let [weight, bias] = [weight, bias].map(|part| part.expect("a part for every role"));
             Linear::new(shape.embedding, &[Output { weight, bias, columns: 0..bias.len() }])
         };
-        let [hidden, cell] = ["memory.hidden", "memory.cell"].map(|name| tensor(name).to_vec());
         Network {
             shape,
             slots: Slots::new(),
@@ -91,7 +92,8 @@ impl Network {
                 chunk_to_gain: tensor("gain.chunk").to_vec(),
                 threads_to_gain: tensor("gain.threads").to_vec(),
             },
-            initial: Memory { held: hidden.clone(), hidden, cell },
+            initial: Memory::new([tensor("memory.hidden"), tensor("memory.cell")]),
+            trained: Memory::new(weights.trained()),
         }
     }
 

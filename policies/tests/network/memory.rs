@@ -3,9 +3,9 @@
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
-use dynamiccl_policies::network::{Estimates, Surprise};
+use dynamiccl_policies::network::{Estimates, Network, Shape, Surprise};
 use dynamiccl_policies::policy::PolicyTuner;
-use dynamiccl_policies::probe::{Call, policy};
+use dynamiccl_policies::probe::{Call, policy, weights};
 use dynamiccl_policies::random::Random;
 use dynamiccl_spec::features::{CALL_WIDTH, Encoder, HISTORY_WIDTH, PastCall};
 use dynamiccl_spec::{Decision, Knobs, Measured, Query, Tuner};
@@ -94,6 +94,30 @@ fn memory_is_taken_in_every_so_many_calls_and_is_all_of_them() {
     assert_ne!(tuner.memory(), &network.memory());
     tuner.begin();
     assert_eq!(tuner.memory(), &network.memory());
+}
+
+/// Calls are taken in by how far they are from what a network expects that remembers nothing, so a machine that is put
+/// into a policy must not move that.
+#[test]
+fn a_machine_that_is_remembered_from_the_start_is_what_no_call_is_held_against() {
+    let fresh = weights(Shape::default(), 6);
+    let [hidden, cell] = [0.3, -0.4].map(|x| vec![x; fresh.shape().memory]);
+    let mut remembering = fresh.clone();
+    remembering.remember([&hidden, &cell]);
+    remembering.remember([&cell, &hidden]);
+    assert_eq!(remembering.trained(), fresh.trained());
+    let [fresh, remembering] = [&fresh, &remembering].map(Network::new);
+    assert_eq!((remembering.memory().hidden(), remembering.memory().cell()), (&cell[..], &hidden[..]));
+    let (mut scratch, mut job) = (fresh.scratch(), fresh.job_sum());
+    for call in calls(20) {
+        let mut context = [0.0; CALL_WIDTH];
+        call.query().encoder.call(call.query().call, &mut context);
+        fresh.sum_job(call.query().encoder.job(), &mut job);
+        let expected = fresh.expect(&job, &context, &mut scratch);
+        assert_eq!(remembering.expect(&job, &context, &mut scratch), expected);
+        remembering.think(&job, &context, &remembering.memory(), &mut scratch);
+        assert_ne!(scratch.estimates(), expected);
+    }
 }
 
 #[test]

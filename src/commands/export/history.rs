@@ -30,12 +30,7 @@ pub fn remember(
     })
     .with_context(|| name(file))?;
     let mut remembering = frozen.clone();
-    for (tensor, numbers) in
-        [("memory.hidden", tuner.memory().hidden()), ("memory.cell", tuner.memory().cell())]
-    {
-        let kept = remembering.weights.get_mut(tensor).context("a network without memory")?;
-        kept.copy_from_slice(numbers);
-    }
+    remembering.weights.remember([tuner.memory().hidden(), tuner.memory().cell()]);
     let of = file.file_name().unwrap_or_default().to_string_lossy().replace([',', '=', ' '], "_");
     let training = &mut remembering.about.training;
     training.curriculum = format!("{} and history {of}", training.curriculum).trim_start().to_owned();
@@ -76,9 +71,10 @@ mod tests {
     #[test]
     fn a_recording_changes_memory_and_nothing_else() {
         let (before, after) = (policy(), remembered([100, 100]));
-        for (name, _, numbers) in after.weights.tensors() {
-            assert_eq!(before.weights.get(name) == Some(numbers), !name.starts_with("memory."), "{name}");
+        for (name, _, numbers) in before.weights.tensors() {
+            assert_eq!(after.weights.get(name) == Some(numbers), !name.starts_with("memory."), "{name}");
         }
+        assert_eq!(after.weights.trained(), before.weights.trained());
         assert_eq!(Frozen::read(&after.to_bytes()).unwrap(), after);
         assert_eq!(remembered([100, 100]).hash(), after.hash());
     }

@@ -154,6 +154,22 @@ fn tensors_are_those_of_the_network() {
 }
 
 #[test]
+fn a_memory_that_was_put_there_comes_with_the_one_that_was_trained() {
+    let mut frozen = tiny();
+    let trained = frozen.weights.trained().map(<[f32]>::to_vec);
+    frozen.weights.remember([&[0.5; 16], &[0.25; 16]]);
+    let read = Frozen::read(&frozen.to_bytes()).unwrap();
+    assert_eq!((&read, read.hash()), (&frozen, frozen.hash()));
+    assert_eq!(read.weights.trained(), trained.each_ref().map(Vec::as_slice));
+    assert_ne!(frozen.hash(), tiny().hash());
+    let mut half = File::of(&frozen);
+    let at = half.header.find(",\"trained.cell\"").unwrap();
+    half.header.replace_range(at..half.header.len() - 1, "");
+    half.data.truncate(half.data.len() - 16 * 4);
+    assert_eq!(half.wrong(), FrozenError::MissingTensor { name: "trained.cell" });
+}
+
+#[test]
 fn widths_and_shapes_fit_together() {
     let file = File::new().with(
         "\"memory.hidden\":{\"dtype\":\"F32\",\"shape\":[16]",
