@@ -10,6 +10,7 @@ pub mod deployment;
 mod env_plugin;
 mod fault;
 pub mod float_mode;
+mod kept;
 pub mod logger;
 pub mod policy;
 mod profiler;

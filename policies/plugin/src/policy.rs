@@ -1,13 +1,11 @@
-//! The policy that decides, read once for all communicators of a process that live at the same time.
-//!
-//! NCCL makes a tuner for every communicator, often hundreds, and unloads the library when the last has gone:
-//! so the policy goes with the last of them, and nothing is left behind.
+//! The policy that decides, read once for all communicators of a process that live at the same time ([`crate::kept`]).
 
-use std::sync::{Arc, Mutex, PoisonError, TryLockError, Weak};
+use std::sync::Arc;
 
 use dynamiccl_policies::frozen::{Frozen, FrozenError, OpenError};
 use dynamiccl_policies::policy::Policy;
 
+use crate::kept::Kept;
 use crate::settings::Source;
 
 /// Why there is no policy.
@@ -21,37 +19,29 @@ pub enum PolicyError {
     Shipped(FrozenError),
 }
 
-/// The policy that was read last, as long as somebody uses it.
-static LAST: Mutex<Option<(Source, Weak<Policy>)>> = Mutex::new(None);
+/// The policies in use.
+static KEPT: Kept<Source, Policy> = Kept::new();
 
 /// The policy of a source; none for the walk, which needs none.
 pub fn load(source: &Source) -> Result<Option<Arc<Policy>>, PolicyError> {
-    let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
-    let known = last.as_ref().filter(|(known, _)| known == source).and_then(|(_, policy)| policy.upgrade());
-    if known.is_some() {
-        return Ok(known);
-    }
-    let frozen = match source {
-        Source::Shipped => Frozen::shipped().map_err(PolicyError::Shipped)?,
-        Source::File(path) => Frozen::open_tuner(path).map_err(PolicyError::Named)?,
+    let path = match source {
         Source::Walk => return Ok(None),
+        Source::Shipped => None,
+        Source::File(path) => Some(path),
     };
-    let policy = Arc::new(frozen.policy());
-    *last = Some((source.clone(), Arc::downgrade(&policy)));
-    Ok(Some(policy))
+    let read = || {
+        let frozen = match path {
+            None => Frozen::shipped().map_err(PolicyError::Shipped)?,
+            Some(path) => Frozen::open_tuner(path).map_err(PolicyError::Named)?,
+        };
+        Ok(frozen.policy())
+    };
+    KEPT.get(source.clone(), read).map(Some)
 }
 
-/// Forgets the policy that was read last if nobody uses it. NCCL may unload the library next. Who reads one right now is
-/// not waited for: a communicator that ends must not hang on another's disk.
+/// Forgets the policies that nobody uses.
 pub fn forget_unused() {
-    let mut last = match LAST.try_lock() {
-        Ok(last) => last,
-        Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
-        Err(TryLockError::WouldBlock) => return,
-    };
-    if last.as_ref().is_some_and(|(_, policy)| policy.strong_count() == 0) {
-        *last = None;
-    }
+    KEPT.forget_unused();
 }
 
 #[cfg(test)]

@@ -11,12 +11,11 @@ use super::guard::guarded;
 use super::{INVALID_USAGE, NcclResult, SUCCESS};
 use crate::float_mode::in_default_mode;
 use crate::logger::{Logger, RawLogger};
-use crate::policy;
 use crate::settings::{environment, strict};
 use crate::tuner::answer::Answer;
 use crate::tuner::call::{Call, Layout, RawTable};
 use crate::tuner::communicator::Communicator;
-use crate::tuner::opening::{Opened, Opening};
+use crate::tuner::opening::{Opened, Opening, forget_unused};
 
 /// What `init` is given. Old interfaces know no communicator's id and no NVLink domains.
 pub struct Init {
@@ -75,9 +74,9 @@ pub unsafe fn init(given: &Init) -> NcclResult {
         let opening = Opening { interface: given.interface, ranks, nodes, id: given.id, domains, logger };
         match in_default_mode(|| opening.open(environment)) {
             Opened::Tuned(communicator) => *context = Box::into_raw(communicator).cast(),
-            Opened::Alone => policy::forget_unused(),
+            Opened::Alone => forget_unused(),
             Opened::Refused => {
-                policy::forget_unused();
+                forget_unused();
                 return INVALID_USAGE;
             }
         }
@@ -188,7 +187,7 @@ pub unsafe fn cleanup(context: *mut c_void) -> NcclResult {
         if !context.is_null() {
             // SAFETY: `init` made it of a box, and NCCL ends it once.
             drop(unsafe { Box::from_raw(context.cast::<Communicator>()) });
-            policy::forget_unused();
+            forget_unused();
         }
     };
     guarded("cleanup", work, || {});

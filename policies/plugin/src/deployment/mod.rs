@@ -1,7 +1,7 @@
 //! The deployment file: what a user knows of the job that NCCL does not say.
 //!
-//! Every rank reads the same file, so all of them tell the policy the same. What it does not say stays
-//! unknown. It knows neither NCCL nor a policy.
+//! Every rank reads the same file, so all of them tell the policy the same, and a process reads it once for all
+//! communicators that live at the same time. What it does not say stays unknown. It knows neither NCCL nor a policy.
 
 mod file;
 mod launch;
@@ -10,17 +10,22 @@ mod schedule;
 
 use std::fs::File;
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use dynamiccl_spec::fnv::Fnv;
 use dynamiccl_spec::{JobContext, NetLink, NodeLink, Topology, tiers};
 
+use crate::kept::Kept;
 use file::Document;
 pub use launch::Launch;
 pub use schedule::Schedules;
 
 /// No deployment file is longer.
 const MOST: u64 = 1 << 20;
+
+/// The deployments in use.
+static KEPT: Kept<PathBuf, Deployment> = Kept::new();
 
 /// What is known of a job.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -51,7 +56,17 @@ pub enum DeploymentError {
     },
 }
 
+/// Forgets the deployments that nobody uses.
+pub fn forget_unused() {
+    KEPT.forget_unused();
+}
+
 impl Deployment {
+    /// The deployment of a communicator: that of those which live, or the file.
+    pub fn kept(path: &Path) -> Result<Arc<Self>, DeploymentError> {
+        KEPT.get(path.to_owned(), || Deployment::open(path))
+    }
+
     /// Reads a file.
     pub fn open(path: &Path) -> Result<Self, DeploymentError> {
         let name = || path.display().to_string();

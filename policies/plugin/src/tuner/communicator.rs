@@ -1,5 +1,6 @@
 //! One communicator: what is known of it, what was answered, and who decides the rest.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 
 use dynamiccl_policies::shared_memo::SharedMemo;
@@ -12,7 +13,7 @@ use super::chunk::Chunks;
 use super::decider::Decider;
 use super::driven;
 use super::opening::CHUNKS_SINCE;
-use crate::deployment::Schedules;
+use crate::deployment::{Deployment, Schedules};
 use crate::float_mode::in_default_mode;
 use crate::logger::Logger;
 use crate::settings::Mode;
@@ -35,6 +36,8 @@ pub struct Communicator {
     pub(super) overrides: Overrides,
     pub(super) decider: Decider,
     pub(super) schedules: Schedules,
+    /// As long as this lives, those that begin are told the same.
+    pub(super) _deployment: Arc<Deployment>,
     pub(super) logged: AtomicU32,
     pub(super) warned: AtomicBool,
 }

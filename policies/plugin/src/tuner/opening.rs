@@ -6,7 +6,7 @@ use dynamiccl_spec::variables::{CONTEXT, DETERMINISTIC};
 
 use super::communicator::{Communicator, Hot};
 use super::decider::Decider;
-use crate::deployment::{Deployment, DeploymentError};
+use crate::deployment::{self, Deployment, DeploymentError};
 use crate::logger::Logger;
 use crate::policy::{self, PolicyError};
 use crate::settings::{Mode, Settings, SettingsError, Source, Unexpected, strict};
@@ -62,6 +62,12 @@ pub enum Opened {
     Refused,
 }
 
+/// Forgets what no communicator uses: NCCL may unload the library next.
+pub fn forget_unused() {
+    policy::forget_unused();
+    deployment::forget_unused();
+}
+
 impl Opening {
     /// Begins, as the environment says, and logs how.
     pub fn open(&self, get: impl Fn(&str) -> Option<String>) -> Opened {
@@ -92,7 +98,7 @@ impl Opening {
             return Ok(None);
         }
         let policy = policy::load(&settings.source)?;
-        let deployment = settings.context.as_deref().map(Deployment::open).transpose()?.unwrap_or_default();
+        let deployment = settings.context.as_deref().map(Deployment::kept).transpose()?.unwrap_or_default();
         settings.expects_policy(policy.as_ref().map(|policy| policy.hash()))?;
         settings.expects_context(deployment.hash())?;
         let name = match (&policy, &settings.source) {
@@ -130,6 +136,7 @@ impl Opening {
             overrides: settings.overrides,
             decider,
             schedules: deployment.schedules(self.ranks, self.nodes),
+            _deployment: deployment,
             logged: Default::default(),
             warned: Default::default(),
         }))

@@ -17,12 +17,16 @@ use super::opening::{Opened, Opening};
 use crate::deployment::Deployment;
 use crate::logger::Logger;
 
-/// A communicator of 16 ranks on 2 nodes that decides by a wild policy, or as the variables say.
-fn communicator(set: &[(&str, &str)]) -> Communicator {
+/// A communicator of 16 ranks on 2 nodes begins as the variables say.
+fn open(set: &[(&str, &str)]) -> Opened {
     let opening =
         Opening { interface: 5, ranks: 16, nodes: 2, id: None, domains: None, logger: Logger::NOWHERE };
-    let get = |name: &str| set.iter().find(|(known, _)| *known == name).map(|(_, v)| (*v).to_owned());
-    let Opened::Tuned(mut communicator) = opening.open(get) else { panic!("not tuned: {set:?}") };
+    opening.open(|name| set.iter().find(|(known, _)| *known == name).map(|(_, v)| (*v).to_owned()))
+}
+
+/// One that decides by a wild policy, or as the variables say.
+fn communicator(set: &[(&str, &str)]) -> Communicator {
+    let Opened::Tuned(mut communicator) = open(set) else { panic!("not tuned: {set:?}") };
     if communicator.decider.is_pure() {
         communicator.decider = Decider::new(Some(std::sync::Arc::new(probe::policy(3))));
     }
@@ -82,6 +86,33 @@ fn advice_on_schedules_changes_no_answer() {
         said += usize::from(advice.is_some());
     }
     assert!(said > 10, "{said}");
+}
+
+/// A job makes communicators hours after it began, when its launcher's file may be another, or gone.
+#[test]
+fn a_deployment_file_counts_once_for_all_communicators_that_live_together() {
+    let file = std::env::temp_dir().join(format!("dynamiccl-kept-{}.toml", std::process::id()));
+    let write = |gpu: &str| std::fs::write(&file, format!("[cluster]\ngpu = \"{gpu}\"\n")).unwrap();
+    let set = [("DYNAMICCL_CONTEXT", file.to_str().unwrap())];
+    write("hopper");
+    let hash = Deployment::open(&file).unwrap().hash().unwrap();
+    let expected =
+        format!("{:016x},{hash:016x}", dynamiccl_policies::frozen::Frozen::shipped().unwrap().hash());
+    let expecting = [set[0], ("DYNAMICCL_EXPECT", &expected)];
+    let first = communicator(&set);
+    write("volta");
+    let second = communicator(&expecting);
+    std::fs::remove_file(&file).unwrap();
+    let third = communicator(&expecting);
+    assert_eq!(
+        [&second, &third].map(|one| one.encoder.clone()),
+        [&first, &first].map(|one| one.encoder.clone())
+    );
+    drop((first, second, third));
+    assert!(matches!(open(&set), Opened::Refused), "the last one has taken it along");
+    write("volta");
+    assert!(matches!(open(&expecting), Opened::Refused), "another file, which the launcher did not mean");
+    std::fs::remove_file(&file).unwrap();
 }
 
 #[test]

@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <dlfcn.h>
 #include <pthread.h>
+#include <unistd.h>
 
 void fact_4_calls_never_fail(void) {
     for (int version = 2; version <= 7; version++) {
@@ -66,6 +67,35 @@ static void *one_comm(void *given) {
     return NULL;
 }
 
+static void write_text(const char *path, const char *text) {
+    FILE *file = fopen(path, "w");
+    EXPECT(file && fputs(text, file) >= 0 && fclose(file) == 0);
+}
+
+/* What the first communicator has read holds for all that live with it: hours later the file may be another, or gone. */
+static void deployment_file_is_read_once(void) {
+    char path[1024];
+    snprintf(path, sizeof path, "%s.%d.toml", policy, (int)getpid());
+    setenv("DYNAMICCL_CONTEXT", path, 1);
+    write_text(path, "[cluster]\ngpu = \"volta\"\n");
+    uint64_t other = decisions(5, 1, 0, false);
+    write_text(path, "[cluster]\ngpu = \"hopper\"\ninter = \"infiniband\"\n");
+    comm_t first = begin(5, 16, 2);
+    uint64_t told = decisions(5, 1, 0, false);
+    EXPECT(told != other);
+    write_text(path, "[cluster]\ngpu = \"volta\"\n");
+    EXPECT(decisions(5, 1, 0, false) == told);
+    write_text(path, "[clus");
+    EXPECT(decisions(5, 1, 0, false) == told);
+    EXPECT(unlink(path) == 0 && decisions(5, 1, 0, false) == told);
+    EXPECT(comm_end(&first) == SUCCESS);
+    /* The next begins anew. */
+    comm_t gone;
+    log_clear();
+    EXPECT(comm_begin(&gone, &tuners[5], 16, 2, log_line) == INVALID_USAGE && log_has(path));
+    unsetenv("DYNAMICCL_CONTEXT");
+}
+
 void fact_10_many_communicators_and_unloading(void) {
     enum { COMMS = 100, THREADS = 8 };
     int before = threads_running();
@@ -77,6 +107,7 @@ void fact_10_many_communicators_and_unloading(void) {
     for (int i = 0; i < THREADS; i++) pthread_create(&ids[i], NULL, one_comm, &versions[i]);
     for (int i = 0; i < THREADS; i++) pthread_join(ids[i], NULL);
     for (int i = 0; i < COMMS; i++) EXPECT(comm_end(&comms[i]) == SUCCESS);
+    deployment_file_is_read_once();
     /* The last communicator has gone: NCCL closes the library, and opens it again for the next. */
     uint64_t expected = decisions(5, 1, 0, false);
     for (int round = 0; round < 5; round++) {
