@@ -96,7 +96,8 @@ fn install_makes_every_name_that_nccl_looks_for() {
     }
     // A word is enough then, and a second time replaces what is there.
     let path = lib.display().to_string();
-    assert_eq!(run(&dir, &words, &[]).code, 0);
+    let again = run(&dir, &words, &[]);
+    assert_eq!((again.code, again.stderr.as_str()), (0, ""));
     let variables = [("LD_LIBRARY_PATH", path.as_str()), ("NCCL_TUNER_PLUGIN", "dynamiccl")];
     let document = run(&dir, "plugin doctor --json", &variables).json();
     assert_eq!(document["library"], "libnccl-tuner-dynamiccl.so");
@@ -104,6 +105,23 @@ fn install_makes_every_name_that_nccl_looks_for() {
 }
 
 #[test]
+/// Ranks that open the library again get the new one, the others keep the old.
+#[test]
+fn install_warns_where_it_replaces_another_library() {
+    let dir = Dir::new();
+    let words = format!("plugin install --library {} --to lib", library().display());
+    fs::create_dir(dir.path("lib")).unwrap();
+    dir.write("lib/libnccl_tuner_dynamiccl.so", "an older one");
+    let said = run(&dir, &words, &[]);
+    assert_eq!(said.code, 0);
+    assert!(
+        said.stderr.starts_with("warning: ") && said.stderr.contains("was another library"),
+        "{}",
+        said.stderr
+    );
+    assert_eq!(run(&dir, &words, &[]).stderr, "");
+}
+
 fn what_is_not_the_plugin_is_refused_and_nothing_is_written() {
     let dir = Dir::new();
     dir.write("text.so", "this is text");

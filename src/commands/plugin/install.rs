@@ -1,6 +1,7 @@
 //! `plugin install`: the library where jobs find it, under every name that NCCL may look for.
 //!
-//! A job that has the old file open keeps it: a new file takes its name, and nothing is written into the old.
+//! A new file takes the name of the old, and nothing is written into that: who has it open keeps it. But NCCL closes the
+//! library when the last communicator of a process ends, and opens what then has its name for the next.
 
 use std::fs;
 use std::io;
@@ -28,6 +29,7 @@ pub fn run(args: &InstallArgs, session: &Session) -> Result<Ending> {
     let folder = args.to.canonicalize().with_context(cannot)?;
     let target = folder.join(BUILT);
     let mut copy = OutFile::create(&target)?;
+    let replaces = is_another(&target, &source);
     let mut from = fs::File::open(&source).with_context(|| machine::name(&source))?;
     io::copy(&mut from, &mut copy).with_context(|| format!("cannot write {}", machine::name(&target)))?;
     copy.commit()?;
@@ -37,8 +39,21 @@ pub fn run(args: &InstallArgs, session: &Session) -> Result<Ending> {
         link(&name).with_context(|| format!("cannot write {}", machine::name(&name)))?;
         installed.push(machine::name(&name));
     }
+    if replaces {
+        session.output.note(format_args!(
+            "warning: {} was another library. Ranks of a running job whose communicators have all ended open the new one, and \
+             the others keep the old: they may hang. Give a new library a new folder while jobs run",
+            machine::name(&target)
+        ));
+    }
     session.report("plugin install", &Exports::new(&target, Some(installed)))?;
     Ok(Ending::Done)
+}
+
+/// Whether something else than the source has this name.
+fn is_another(target: &Path, source: &Path) -> bool {
+    let is_same = || Some(fs::read(target).ok()? == fs::read(source).ok()?);
+    target.exists() && is_same() != Some(true)
 }
 
 /// Lets a name lead to the library beside it, at once or not at all. A link and not a copy: NCCL's interfaces then
