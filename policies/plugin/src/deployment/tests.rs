@@ -95,6 +95,12 @@ fn the_documented_file_can_be_read() {
     let read = Deployment::read(example.as_bytes()).unwrap();
     assert_eq!(read.context(8, 1).scheduler.role, Role::IntraStage);
     assert_eq!(read.context(32, 4).topology.tier_max, Some(2));
+    let (_, configured) = page.split_once("context.toml: |\n").expect("a ConfigMap");
+    let (configured, _) = configured.split_once("---").expect("its end");
+    assert_eq!(
+        Deployment::read(configured.as_bytes()).unwrap().context(16, 2).topology.gpu,
+        GpuGeneration::Hopper
+    );
 }
 
 #[test]
