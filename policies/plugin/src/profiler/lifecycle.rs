@@ -70,6 +70,7 @@ pub fn detach(context: u64, voice: Voice) {
     life.adopt();
     if RECORDER.communicators.remove(context) {
         life.live = life.live.saturating_sub(1);
+        RECORDER.close_of(context);
     }
     if life.live == 0
         && let Some(writer) = life.writer.take()

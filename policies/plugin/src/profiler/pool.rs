@@ -11,6 +11,9 @@ use super::record::{Clock, Record, WORDS};
 
 /// Slots that are looked at before a collective is given up.
 const TRIES: usize = 16;
+/// The first of them stand side by side; the others are spread over all slots, since those that are taken for long are
+/// taken in a row.
+const NEAR: usize = 8;
 /// Kernels that have all stopped and stay quiet for so long were all there are.
 const QUIET_NS: u64 = 1_000_000_000;
 /// A collective without news for so long gives its slot up where slots run short.
@@ -36,6 +39,7 @@ pub struct Pool<const N: usize> {
 /// The state counts four phases per use: free, being filled, open, being closed.
 struct Slot {
     state: AtomicU64,
+    owner: AtomicU64,
     words: [AtomicU64; WORDS],
     until: AtomicU64,
     launched: AtomicBool,
@@ -60,10 +64,11 @@ impl<const N: usize> Pool<N> {
         Pool { next: AtomicU64::new(0), slots: [const { Slot::new() }; N] }
     }
 
-    /// Takes a slot for a collective, whose duration is not known yet; nothing where none is free.
-    pub fn open(&self, record: Record, until: Until) -> Option<Ticket> {
-        for _ in 0..TRIES.min(N) {
-            let at = self.next.fetch_add(1, Ordering::Relaxed) as usize % N;
+    /// Takes a slot for a collective of this communicator, whose duration is not known yet; nothing where none is free.
+    pub fn open(&self, owner: u64, record: Record, until: Until) -> Option<Ticket> {
+        for tried in 0..TRIES.min(N) {
+            let step = if tried < NEAR { 1 } else { N / (TRIES - NEAR) };
+            let at = self.next.fetch_add(step as u64, Ordering::Relaxed) as usize % N;
             let slot = &self.slots[at];
             let state = slot.state.load(Ordering::Relaxed);
             if state % 4 != FREE {
@@ -76,7 +81,7 @@ impl<const N: usize> Pool<N> {
             {
                 continue;
             }
-            slot.fill(record, until);
+            slot.fill(owner, record, until);
             slot.state.store(state + OPEN, Ordering::Release);
             return Some(Ticket::new(at as u16, state / 4));
         }
@@ -142,11 +147,22 @@ impl<const N: usize> Pool<N> {
         }
     }
 
+    /// Gives the records of a communicator's slots that are open: nothing more comes to them. Of one that was aborted, these
+    /// are all that were under way.
+    pub fn close_of(&self, owner: u64, take: impl FnMut(Record)) {
+        self.close_where(|slot| slot.owner.load(Ordering::Relaxed) == owner, take);
+    }
+
     /// Gives the records of all slots that are open: nothing more comes to any of them.
-    pub fn close_all(&self, mut take: impl FnMut(Record)) {
+    pub fn close_all(&self, take: impl FnMut(Record)) {
+        self.close_where(|_| true, take);
+    }
+
+    fn close_where(&self, is_meant: impl Fn(&Slot) -> bool, mut take: impl FnMut(Record)) {
         for slot in &self.slots {
+            // What is read of it is of this use, or closing fails.
             let state = slot.state.load(Ordering::Acquire);
-            if state % 4 == OPEN {
+            if state % 4 == OPEN && is_meant(slot) {
                 slot.close(state).into_iter().for_each(&mut take);
             }
         }
@@ -167,6 +183,7 @@ impl Slot {
     const fn new() -> Self {
         Slot {
             state: AtomicU64::new(0),
+            owner: AtomicU64::new(0),
             words: [const { AtomicU64::new(0) }; WORDS],
             until: AtomicU64::new(0),
             launched: AtomicBool::new(false),
@@ -179,7 +196,8 @@ impl Slot {
         }
     }
 
-    fn fill(&self, record: Record, until: Until) {
+    fn fill(&self, owner: u64, record: Record, until: Until) {
+        self.owner.store(owner, Ordering::Relaxed);
         for (place, word) in self.words.iter().zip(record.to_words()) {
             place.store(word, Ordering::Relaxed);
         }

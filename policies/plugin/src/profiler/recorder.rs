@@ -84,7 +84,7 @@ impl Recorder {
             clock,
             name: about.name,
         };
-        let ticket = self.pool.open(record, until);
+        let ticket = self.pool.open(context, record, until);
         if ticket.is_none() {
             self.count_dropped();
         }
@@ -144,6 +144,11 @@ impl Recorder {
     /// Finishes what nothing more comes to.
     pub fn sweep(&self) {
         self.pool.sweep(clock::nanos(), |record| self.finish(record));
+    }
+
+    /// Finishes what this communicator has under way, without waiting for it.
+    pub fn close_of(&self, context: u64) {
+        self.pool.close_of(context, |record| self.finish(record));
     }
 
     /// Finishes all that is under way, without waiting for it.

@@ -164,6 +164,21 @@ static void scenario_overflow(void) {
   printf("mask %d warnings %d\n", mask, warnings);
 }
 
+/* A thousand collectives of a communicator that is aborted: launched, and their kernels never speak. Another goes on. */
+static void scenario_abort(void) {
+  int mask;
+  load();
+  void *context = begin(1, 1, 4, 0, &mask), *aborted = begin(2, 1, 4, 0, &mask);
+  for (uint64_t seq = 0; seq < 1000; seq++) OK(profiler->stop(start_coll(aborted, (struct call){2, seq, 0, 4, 8, 1})));
+  OK(profiler->finalize(aborted));
+  for (uint64_t seq = 0; seq < 5000; seq++) {
+    run(context, (struct call){1, seq, 0, 4, 8, 1}, 5000);
+    if (seq % 1000 == 0) usleep(60000);
+  }
+  OK(profiler->finalize(context));
+  printf("mask %d warnings %d\n", mask, warnings);
+}
+
 static void pace(void *context, uint64_t count) {
   for (uint64_t from = 0; from < count; from += 2000) { launch(context, 1, from, 2000); usleep(60000); }
 }
@@ -423,7 +438,7 @@ static void scenario_bench(void) {
 
 int main(int argc, char **argv) {
   static const struct { const char *name; void (*run)(void); } scenarios[] = {
-    {"records", scenario_records}, {"overflow", scenario_overflow}, {"rotate", scenario_rotate}, {"full", scenario_full},
+    {"records", scenario_records}, {"overflow", scenario_overflow}, {"abort", scenario_abort}, {"rotate", scenario_rotate}, {"full", scenario_full},
     {"fork", scenario_fork}, {"reload", scenario_reload}, {"abandon", scenario_abandon}, {"nulls", scenario_nulls}, {"off", scenario_off},
     {"threads", scenario_threads}, {"env", scenario_env}, {"bench", scenario_bench},
   };

@@ -26,6 +26,19 @@ fn what_comes_too_fast_is_counted_and_said_once() {
 }
 
 #[test]
+fn an_aborted_communicator_costs_the_others_nothing() {
+    let folder = Folder::new("abort");
+    let said = run("abort", 6, &[("DYNAMICCL_PROFILE", folder.path())]);
+    assert!(said.ends_with("warnings 0\n"), "{said}");
+    assert_eq!(folder.dropped(), 0);
+    let calls = folder.calls();
+    let of = |comm: &str, clock: &str| {
+        calls.iter().filter(|call| call["comm"] == comm && call["clock"] == clock).count()
+    };
+    assert_eq!((of("0x1", "gpu"), of("0x2", "launch"), calls.len()), (5000, 1000, 6000));
+}
+
+#[test]
 fn files_are_rotated_below_the_size_that_was_asked_for() {
     let folder = Folder::new("rotate");
     let variables = [

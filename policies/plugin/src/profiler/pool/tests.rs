@@ -2,6 +2,7 @@ use super::*;
 use crate::profiler::record::tests::example;
 
 const SECOND: u64 = 1_000_000_000;
+const OWNER: u64 = 7;
 
 fn timed(clock: Clock) -> Record {
     Record { start_ns: 1000, duration_ns: 0, clock, ..example() }
@@ -10,7 +11,7 @@ fn timed(clock: Clock) -> Record {
 #[test]
 fn the_time_is_from_the_first_start_to_the_last_stop() {
     let pool: Pool<4> = Pool::new();
-    let ticket = pool.open(timed(Clock::Gpu), Until::Kernels(2)).unwrap();
+    let ticket = pool.open(OWNER, timed(Clock::Gpu), Until::Kernels(2)).unwrap();
     assert!(pool.kernel_started(ticket, 5, 900));
     assert!(pool.kernel_started(ticket, 9, 700));
     assert_eq!(pool.launched(ticket, 1500), None);
@@ -27,7 +28,7 @@ fn the_time_is_from_the_first_start_to_the_last_stop() {
 #[test]
 fn the_launch_may_come_last() {
     let pool: Pool<4> = Pool::new();
-    let ticket = pool.open(timed(Clock::Gpu), Until::Kernels(1)).unwrap();
+    let ticket = pool.open(OWNER, timed(Clock::Gpu), Until::Kernels(1)).unwrap();
     pool.kernel_started(ticket, 0, 10);
     pool.kernel_ended(ticket, 30);
     assert_eq!(pool.kernel_stopped(ticket, 0, 2000), None);
@@ -37,12 +38,12 @@ fn the_launch_may_come_last() {
 #[test]
 fn without_kernels_it_is_the_launch_and_says_so() {
     let pool: Pool<4> = Pool::new();
-    let ticket = pool.open(timed(Clock::Gpu), Until::Launched).unwrap();
+    let ticket = pool.open(OWNER, timed(Clock::Gpu), Until::Launched).unwrap();
     let record = pool.launched(ticket, 1700).unwrap();
     assert_eq!((record.duration_ns, record.clock), (700, Clock::Launch));
     // A clock that stands still or runs backwards is no time.
     for (first, last) in [(0, 50), (50, 50), (60, 50)] {
-        let ticket = pool.open(timed(Clock::Gpu), Until::Kernels(1)).unwrap();
+        let ticket = pool.open(OWNER, timed(Clock::Gpu), Until::Kernels(1)).unwrap();
         pool.kernel_started(ticket, 0, first);
         pool.kernel_ended(ticket, last);
         pool.kernel_stopped(ticket, 0, 1);
@@ -53,7 +54,7 @@ fn without_kernels_it_is_the_launch_and_says_so() {
 #[test]
 fn an_unknown_number_of_kernels_is_waited_for_until_it_is_quiet() {
     let pool: Pool<4> = Pool::new();
-    let ticket = pool.open(timed(Clock::Host), Until::Quiet).unwrap();
+    let ticket = pool.open(OWNER, timed(Clock::Host), Until::Quiet).unwrap();
     pool.launched(ticket, 1100);
     let swept = |now: u64| {
         let mut records = Vec::new();
@@ -77,20 +78,47 @@ fn an_unknown_number_of_kernels_is_waited_for_until_it_is_quiet() {
 fn a_full_pool_refuses_until_what_is_stale_is_swept() {
     let pool: Pool<4> = Pool::new();
     let tickets: Vec<Ticket> =
-        (0..4).map(|_| pool.open(timed(Clock::Gpu), Until::Kernels(1)).unwrap()).collect();
-    assert_eq!(pool.open(timed(Clock::Gpu), Until::Launched), None);
+        (0..4).map(|_| pool.open(OWNER, timed(Clock::Gpu), Until::Kernels(1)).unwrap()).collect();
+    assert_eq!(pool.open(OWNER, timed(Clock::Gpu), Until::Launched), None);
     pool.launched(tickets[2], 1100);
     let mut swept = Vec::new();
     pool.sweep(5 * SECOND, |record| swept.push(record.clock));
     assert_eq!(swept, []);
     pool.sweep(20 * SECOND, |record| swept.push(record.clock));
     assert_eq!(swept, [Clock::Launch], "only what was launched");
-    assert!(pool.open(timed(Clock::Gpu), Until::Launched).is_some());
+    assert!(pool.open(OWNER, timed(Clock::Gpu), Until::Launched).is_some());
     let mut rest = 0;
     pool.close_all(|_| rest += 1);
     assert_eq!(rest, 4);
     pool.clear();
-    assert!(pool.open(timed(Clock::Gpu), Until::Launched).is_some());
+    assert!(pool.open(OWNER, timed(Clock::Gpu), Until::Launched).is_some());
+}
+
+#[test]
+fn a_communicator_takes_what_it_has_under_way_along() {
+    let pool: Pool<4> = Pool::new();
+    let others = pool.open(OWNER + 1, timed(Clock::Gpu), Until::Kernels(1)).unwrap();
+    let aborted = pool.open(OWNER, timed(Clock::Gpu), Until::Kernels(1)).unwrap();
+    pool.open(OWNER, timed(Clock::Gpu), Until::Quiet).unwrap();
+    pool.launched(aborted, 1100);
+    let mut closed = Vec::new();
+    pool.close_of(OWNER, |record| closed.push(record.clock));
+    assert_eq!(closed, [Clock::Launch, Clock::Launch]);
+    assert!(!pool.kernel_started(aborted, 0, 1) && pool.kernel_started(others, 0, 1));
+    pool.close_of(OWNER, |_| panic!("twice"));
+}
+
+#[test]
+fn slots_that_are_taken_in_a_row_are_passed_over() {
+    let pool: Pool<64> = Pool::new();
+    for _ in 0..40 {
+        pool.open(OWNER, timed(Clock::Gpu), Until::Kernels(1)).unwrap();
+    }
+    for round in 0..1000 {
+        let ticket = pool.open(OWNER, timed(Clock::Gpu), Until::Launched);
+        let ticket = ticket.unwrap_or_else(|| panic!("given up in round {round}"));
+        assert!(pool.launched(ticket, 1100).is_some());
+    }
 }
 
 /// Whoever brings the last piece closes the slot, and nobody else does.
@@ -98,7 +126,7 @@ fn a_full_pool_refuses_until_what_is_stale_is_swept() {
 fn every_record_is_closed_once_between_threads() {
     let pool: Pool<8> = Pool::new();
     for round in 0..2000 {
-        let ticket = pool.open(timed(Clock::Gpu), Until::Kernels(2)).unwrap();
+        let ticket = pool.open(OWNER, timed(Clock::Gpu), Until::Kernels(2)).unwrap();
         let closed = AtomicU64::new(0);
         std::thread::scope(|scope| {
             let (pool, closed) = (&pool, &closed);
