@@ -125,8 +125,9 @@ pub unsafe fn coll_info(given: &CollInfo) -> NcclResult {
     };
     let otherwise = || {
         communicator.leave(tuned(given.collective));
-        communicator
-            .warn_once("internal error while tuning (a bug of ours): NCCL chooses by itself for such calls");
+        communicator.warn_once(format_args!(
+            "internal error while tuning (a bug of ours): NCCL chooses by itself for such calls"
+        ));
     };
     guarded("getCollInfo", work, otherwise);
     SUCCESS
@@ -156,8 +157,10 @@ pub unsafe fn chunk_size(
             *chunk = communicator.chunks().size(collective, Pair::new(algorithm, protocol), *chunk);
         }
     };
-    let otherwise =
-        || communicator.warn_once("internal error at getChunkSize (a bug of ours): chunks stay NCCL's");
+    let otherwise = || {
+        communicator
+            .warn_once(format_args!("internal error at getChunkSize (a bug of ours): chunks stay NCCL's"));
+    };
     guarded("getChunkSize", work, otherwise);
     SUCCESS
 }
@@ -171,10 +174,12 @@ pub unsafe fn observe(context: *mut c_void, collective: c_int) -> NcclResult {
     let Some(communicator) = (unsafe { context.cast::<Communicator>().as_ref() }) else { return SUCCESS };
     let work = || {
         if tuned(collective).is_none() {
-            communicator.warn_once(&format!("collective {collective} is unknown: NCCL chooses by itself"));
+            communicator
+                .warn_once(format_args!("collective {collective} is unknown: NCCL chooses by itself"));
         }
     };
-    guarded("getCollInfo", work, || communicator.warn_once("internal error while observing (a bug of ours)"));
+    let otherwise = || communicator.warn_once(format_args!("internal error while observing (a bug of ours)"));
+    guarded("getCollInfo", work, otherwise);
     SUCCESS
 }
 
@@ -215,7 +220,7 @@ fn write(answer: Answer, entries: &mut [f32], layout: Layout, channels: Option<&
 fn unknown(communicator: &Communicator, given: &CollInfo) {
     let CollInfo { collective, algorithms, protocols, .. } = given;
     communicator.leave(tuned(*collective));
-    communicator.warn_once(&format!(
+    communicator.warn_once(format_args!(
         "collective {collective} with a table of {algorithms} x {protocols} is unknown: NCCL chooses by itself for \
          such calls"
     ));

@@ -1,5 +1,6 @@
 //! One communicator: what is known of it, what was answered, and who decides the rest.
 
+use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 
@@ -92,10 +93,11 @@ impl Communicator {
         }
     }
 
-    /// Says what a user must know, once for a communicator.
-    pub fn warn_once(&self, text: &str) {
+    /// Says what a user must know, once for a communicator. The text is put together only then: what is warned of may
+    /// come with every call.
+    pub fn warn_once(&self, text: fmt::Arguments<'_>) {
         if !self.warned.swap(true, Relaxed) {
-            self.logger.warn(text);
+            self.logger.warn(&text.to_string());
         }
     }
 

@@ -193,4 +193,17 @@ void calls_that_came_before_allocate_nothing(void) {
     /* Logging the first decisions does, so this would notice. */
     if (allocations_counted()) EXPECT(made[0] > 0 && made[1] == 0);
     EXPECT(comm_end(&comm) == SUCCESS);
+    /* Nor do those that no version of ours knows, once that was said. */
+    for (int version = 2; version <= 7; version++) {
+        comm = begin(version, 16, 2);
+        unsigned long before = 0;
+        for (int i = 0; i < CALLS; i++) {
+            call_t call = calls[i];
+            call.collective = 5;
+            EXPECT(comm_call(&comm, &call) == SUCCESS);
+            if (i == 0) before = allocations();
+        }
+        EXPECT(allocations() == before);
+        EXPECT(comm_end(&comm) == SUCCESS);
+    }
 }
