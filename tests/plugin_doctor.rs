@@ -84,6 +84,29 @@ fn what_would_stop_a_rank_is_a_fault() {
     }
 }
 
+/// NCCL puts the lines of its files into the environment before it loads a plugin.
+#[test]
+fn what_nccl_takes_from_its_files_counts_as_if_it_were_exported() {
+    let dir = Dir::new();
+    let lines = ["NCCL_PROTO=Simple", "DYNAMICCL_MODE=observe", "DYNAMICCL_POLCY=x", "NCCL_ENV_PLUGIN", ""];
+    dir.write("nccl.conf", &lines.join("\n"));
+    let file = ("NCCL_CONF_FILE", "nccl.conf");
+    let (code, document) = examined(&dir, &[file]);
+    let facts = &document["facts"];
+    assert_eq!((code, &facts["mode"], &facts["fixed"]), (0, &"observe".into(), &"NCCL_PROTO=Simple".into()));
+    assert!(
+        texts(&document, "note")
+            .contains(&"nccl.conf sets NCCL_PROTO=Simple, which holds for this host's ranks".to_owned())
+    );
+    assert!(texts(&document, "warning")[0].contains("did you mean DYNAMICCL_POLICY?"), "{document}");
+    let document = examined(&dir, &[file, ("NCCL_PROTO", "LL"), ("DYNAMICCL_MODE", "act")]).1;
+    let facts = &document["facts"];
+    assert_eq!((&facts["mode"], &facts["fixed"]), (&"act".into(), &"NCCL_PROTO=LL".into()));
+    dir.write("nccl.conf", &format!("NCCL_TUNER_PLUGIN={}\n", library().display()));
+    let document = run(&dir, "plugin doctor --json", &[file]).json();
+    assert_eq!(document["facts"]["tuner"], "loaded");
+}
+
 #[test]
 fn threads_are_those_that_nccl_would_get() {
     let (dir, file) = (Dir::new(), library().display().to_string());

@@ -112,6 +112,15 @@ fn whatever_differs_is_named() {
 }
 
 #[test]
+fn a_host_whose_configuration_of_nccl_differs_is_named() {
+    let job = Job::new(2);
+    job.dir.write("nccl.conf", "NCCL_PROTO=Simple\n");
+    let (code, document) = job.verdict(&[(1, &[("NCCL_CONF_FILE", "nccl.conf")])]);
+    assert_eq!((code, &document["agree"]), (1, &false.into()));
+    assert!(odd_ones(&document).contains(&("fixed".to_owned(), vec![1].into())), "{document}");
+}
+
+#[test]
 fn tables_that_may_differ_are_said_and_no_disagreement() {
     let (code, document) = Job::new(2).verdict(&[(1, &[("NCCL_TOPO_FILE", "x.xml"), ("NCCL_HOSTID", "7")])]);
     assert_eq!((code, &document["agree"]), (0, &true.into()));

@@ -6,6 +6,7 @@
 
 mod answers;
 mod calls;
+mod conf;
 mod driver;
 mod env;
 mod library;
@@ -14,6 +15,7 @@ mod nccl;
 mod tuner;
 
 pub use answers::{Answers, ask};
+pub use conf::{Configured, configured};
 pub use driver::{Driver, Seen};
 pub use env::Handed;
 pub use library::{OpenError, Plugin};

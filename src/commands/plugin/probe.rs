@@ -8,7 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, bail};
-use dynamiccl_host::{Answers, NcclVersion};
+use dynamiccl_host::{Answers, Configured, NcclVersion};
 use serde::de::DeserializeOwned;
 
 use crate::args::ProbeArgs;
@@ -22,12 +22,17 @@ const GLANCE: Duration = Duration::from_millis(5);
 
 /// What a plugin says, by the names that NCCL would try.
 pub fn ask(names: &[PathBuf]) -> Result<Answers> {
-    in_process(names, &[])
+    ask_with(names, &[])
+}
+
+/// The same, with what NCCL takes from its files.
+pub fn ask_with(names: &[PathBuf], configured: &[Configured]) -> Result<Answers> {
+    in_process(names, &[], configured)
 }
 
 /// NCCL's release, by the names under which its library may be found.
 pub fn nccl(names: &[PathBuf]) -> Result<String> {
-    in_process(names, &["--nccl"])
+    in_process(names, &["--nccl"], &[])
 }
 
 /// The process: asks, and prints the answer on one line.
@@ -57,10 +62,15 @@ pub fn run(args: &ProbeArgs, session: &Session) -> Result<Ending> {
 }
 
 /// Runs ourselves as the process.
-fn in_process<A: DeserializeOwned>(names: &[PathBuf], flags: &[&str]) -> Result<A> {
+fn in_process<A: DeserializeOwned>(
+    names: &[PathBuf],
+    flags: &[&str],
+    configured: &[Configured],
+) -> Result<A> {
     let program = std::env::current_exe().context("cannot tell where this program is")?;
     let mut command = Command::new(program);
     command.args(["plugin", "probe", "--json"]).args(flags).arg("--").args(names);
+    command.envs(configured.iter().map(|said| (&said.name, &said.value)));
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().context("cannot start a process of our own")?;
     let (words, complaints) = (reader(child.stdout.take()), reader(child.stderr.take()));

@@ -44,7 +44,7 @@ impl Checkup {
         let mut findings = variables.findings();
         let (names, tuner) = tuner(args, &variables, &mut findings);
         let library = names.last().map(|name| machine::name(name)).unwrap_or_default();
-        let answers = ask(&names, "the tuner", Level::Fault, &mut findings);
+        let answers = ask(&names, "the tuner", Level::Fault, &variables, &mut findings);
         other(PLUGINS[1], PREFIXES[1], Level::Warning, &variables, &mut findings);
         let env = other(PLUGINS[2], PREFIXES[2], Level::Fault, &variables, &mut findings);
         let nccl = surroundings::nccl(args.nccl.as_deref()).unwrap_or_else(|why| {
@@ -148,13 +148,19 @@ fn other(
     findings: &mut Vec<Finding>,
 ) -> Option<Answers> {
     let value = variables.get(variable).filter(|value| !value.eq_ignore_ascii_case("none"))?;
-    ask(&as_nccl(value, prefix), variable, level, findings)
+    ask(&as_nccl(value, prefix), variable, level, variables, findings)
 }
 
 /// Asks a library. NCCL goes on without one that it cannot open, and says so only in its INFO log.
-fn ask(names: &[PathBuf], whose: &str, level: Level, findings: &mut Vec<Finding>) -> Option<Answers> {
+fn ask(
+    names: &[PathBuf],
+    whose: &str,
+    level: Level,
+    variables: &Variables,
+    findings: &mut Vec<Finding>,
+) -> Option<Answers> {
     let last: &Path = names.last()?;
-    let asked: Result<Answers> = probe::ask(names);
+    let asked: Result<Answers> = probe::ask_with(names, variables.configured());
     let failed = |error| {
         let name = machine::name(last);
         findings.push(Finding::new(

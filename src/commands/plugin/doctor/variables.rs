@@ -1,13 +1,17 @@
-//! The variables of a job: which are set, which are misspelt, and what they do to each other.
+//! The variables of a job: which are set, by the environment or by NCCL's configuration files, which are misspelt, and
+//! what they do to each other.
 
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
 
+use dynamiccl_host::Configured;
 use dynamiccl_spec::Overrides;
 use dynamiccl_spec::overrides::number;
 use dynamiccl_spec::variables::{ALL, BUFFSIZE, NTHREADS, PREFIX, PROFILE, PROMETHEUS};
 use dynamiccl_spec::words::nearest;
 
 use super::facts::{Finding, Level};
+use crate::commands::machine;
 
 /// NCCL's variables that name plugins.
 pub const PLUGINS: [&str; 3] = ["NCCL_TUNER_PLUGIN", "NCCL_PROFILER_PLUGIN", "NCCL_ENV_PLUGIN"];
@@ -24,24 +28,37 @@ const RANKS_OWN: [&str; 7] = [
 
 /// The variables that matter, with their values.
 #[derive(Debug, Clone, Default)]
-pub struct Variables(BTreeMap<String, String>);
+pub struct Variables {
+    all: BTreeMap<String, String>,
+    /// Those of them that NCCL takes from its files.
+    configured: Vec<Configured>,
+}
 
 impl Variables {
-    /// Of these, ours and NCCL's.
-    pub fn new(all: impl Iterator<Item = (String, String)>) -> Self {
+    /// Of these, ours and NCCL's. What is no text is shown as well as it can be.
+    pub fn new<N: AsRef<OsStr>>(set: impl Iterator<Item = (N, N)>, mut configured: Vec<Configured>) -> Self {
+        let text = |word: &OsStr| word.to_string_lossy().into_owned();
         let matters = |name: &str| name.starts_with(PREFIX) || name.starts_with("NCCL_");
-        Variables(all.filter(|(name, value)| matters(name) && !value.is_empty()).collect())
+        configured.retain(|said| matters(&text(&said.name)) && !said.value.is_empty());
+        let set = set.map(|(name, value)| (text(name.as_ref()), text(value.as_ref())));
+        let said = configured.iter().map(|said| (text(&said.name), text(&said.value)));
+        let all = set.chain(said).filter(|(name, value)| matters(name) && !value.is_empty()).collect();
+        Variables { all, configured }
     }
 
-    /// Those of this process. What is no text is shown as well as it can be.
+    /// Those that NCCL would have in this process.
     pub fn here() -> Self {
-        let text = |word: std::ffi::OsString| word.to_string_lossy().into_owned();
-        Variables::new(std::env::vars_os().map(|(name, value)| (text(name), text(value))))
+        Variables::new(std::env::vars_os(), dynamiccl_host::configured())
     }
 
     /// A value.
     pub fn get(&self, name: &str) -> Option<&str> {
-        self.0.get(name).map(String::as_str)
+        self.all.get(name).map(String::as_str)
+    }
+
+    /// Those that NCCL takes from its files.
+    pub fn configured(&self) -> &[Configured] {
+        &self.configured
     }
 
     /// What the user has fixed through NCCL's own variables, as `NAME=value`.
@@ -55,13 +72,13 @@ impl Variables {
         let known = |name: &str| {
             Overrides::VARIABLES.contains(&name) || PLUGINS.contains(&name) || RANKS_OWN.contains(&name)
         };
-        let others = self.0.iter().filter(|(name, _)| name.starts_with("NCCL_") && !known(name));
+        let others = self.all.iter().filter(|(name, _)| name.starts_with("NCCL_") && !known(name));
         others.map(|(name, value)| format!("{name}={value}")).collect()
     }
 
     /// What stands out.
     pub fn findings(&self) -> Vec<Finding> {
-        let mut findings: Vec<Finding> = self.0.keys().filter_map(|name| misspelt(name)).collect();
+        let mut findings: Vec<Finding> = self.all.keys().filter_map(|name| misspelt(name)).collect();
         for variable in Overrides::VARIABLES {
             let Some(value) = self.get(variable) else { continue };
             findings.push(match Overrides::default().set(variable, value) {
@@ -72,6 +89,14 @@ impl Variables {
                 Err(bad) => Finding::new(Level::Warning, format!("{bad}; NCCL will say what it makes of it")),
             });
         }
+        findings.extend(self.configured.iter().map(|said| {
+            let (file, name, value) =
+                (machine::name(&said.file), said.name.to_string_lossy(), said.value.to_string_lossy());
+            Finding::new(
+                Level::Note,
+                format!("{file} sets {name}={value}, which holds for this host's ranks"),
+            )
+        }));
         findings.extend(self.gathering());
         findings.extend(self.profiler());
         findings.extend(self.launch());
@@ -128,7 +153,7 @@ mod tests {
     use super::*;
 
     fn variables(set: &[(&str, &str)]) -> Variables {
-        Variables::new(set.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())))
+        Variables::new(set.iter().copied(), Vec::new())
     }
 
     fn said(set: &[(&str, &str)]) -> Vec<String> {
@@ -161,6 +186,23 @@ mod tests {
         assert!(said[0].starts_with("Note NCCL_ALGO=Ring stands"), "{said:?}");
         assert!(said[1].starts_with("Warning NCCL_NTHREADS=many: not a whole number"), "{said:?}");
         assert_eq!(variables(&set).fixed(), ["NCCL_ALGO=Ring", "NCCL_NTHREADS=many"]);
+    }
+
+    #[test]
+    fn what_nccl_takes_from_a_file_counts_and_is_said() {
+        let said = |name: &str, value: &str| Configured {
+            file: "/etc/nccl.conf".into(),
+            name: name.into(),
+            value: value.into(),
+        };
+        let files = vec![said("NCCL_ALGO", "Tree"), said("LD_LIBRARY_PATH", "/x"), said("NCCL_PROTO", "")];
+        let variables = Variables::new([("NCCL_DEBUG", "INFO")].into_iter(), files);
+        assert_eq!(variables.fixed(), ["NCCL_ALGO=Tree"]);
+        assert_eq!(variables.configured().len(), 1);
+        let findings = variables.findings();
+        assert!(
+            findings.iter().any(|finding| finding.text.starts_with("/etc/nccl.conf sets NCCL_ALGO=Tree"))
+        );
     }
 
     #[test]
