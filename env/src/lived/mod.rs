@@ -21,7 +21,7 @@ use crate::cluster::{Cluster, ClusterError};
 use crate::job::{Job, Shown, Source};
 use crate::known::KnownTimes;
 use crate::nccl::Realised;
-use crate::swept::{Launch, Swept, SweptError, Times, communicator, job, launch};
+use crate::swept::{Launch, Swept, SweptError, Times, communicator, job};
 use crate::workload::{Placement, Planned};
 
 /// NCCL's predictions may be off by this before a pair counts as predicted to be slow.
@@ -85,10 +85,10 @@ impl Lived {
         for &(collective, bytes) in calls {
             let table = caller.look(collective, bytes).map_err(LivedError::Call)?;
             let realise = |knobs: &Knobs| communicator.realise(collective, bytes, &table, knobs);
-            let Some(own) = realise(&Knobs::OWN).as_ref().map(launch) else { continue };
+            let Some(own) = realise(&Knobs::OWN).as_ref().map(Launch::of) else { continue };
             let of = |pair| {
                 let all = ChannelChoice::all().filter_map(|choice| realise(&Knobs::with_pair(pair, choice)));
-                (pair, all.map(|realised| launch(&realised)).collect())
+                (pair, all.map(|realised| Launch::of(&realised)).collect())
             };
             let pairs = table.mask().iter().map(of).collect();
             let timed = caller.time(collective, bytes, None).map_err(LivedError::Call)?;
@@ -142,7 +142,7 @@ impl Lived {
 
     /// Makes a call that was decided, unless it is known well enough or to be too slow.
     pub(crate) fn run(&self, call: Call, knobs: &Knobs, realised: &Realised) -> Result<(), String> {
-        let (Some(cell), launch) = (self.cells.get(&call), launch(realised)) else { return Ok(()) };
+        let (Some(cell), launch) = (self.cells.get(&call), Launch::of(realised)) else { return Ok(()) };
         let Limits { most, slowdown, .. } = self.limits;
         let mut known = self.known();
         let timed = known.of(&call, &launch).map_or(0, Times::lines);
@@ -176,17 +176,16 @@ impl Lived {
         (pair, launches): &(Pair, Vec<Launch>),
     ) -> bool {
         let slowdown = self.limits.slowdown;
-        let own = Pair::from_index(cell.own.0).and_then(|own| cell.table.get(own));
-        let predicted = cell.table.get(*pair).zip(own);
+        let predicted = cell.table.get(*pair).zip(cell.table.get(cell.own.pair));
         let unseen = launches.iter().all(|launch| known.of(call, launch).is_none());
         let slow = predicted.is_some_and(|(of, own)| f64::from(of) > OFF * slowdown * f64::from(own));
         let seen = launches.iter().all(|launch| known.is_slow(call, &cell.own, launch, slowdown));
-        pair.index() != cell.own.0 && (unseen && slow || seen)
+        *pair != cell.own.pair && (unseen && slow || seen)
     }
 
     /// The times of a launch as somebody cautious sees them.
     fn cautious(&self, call: Call, realised: &Realised) -> Option<Times> {
-        let (cell, launch) = (self.cells.get(&call)?, launch(realised));
+        let (cell, launch) = (self.cells.get(&call)?, Launch::of(realised));
         let known = self.known();
         let times = known.of(&call, &launch)?;
         let sign = if launch == cell.own { -1.0 } else { 1.0 };
@@ -217,7 +216,7 @@ impl KnownTimes for Lived {
     }
 
     fn draw(&self, collective: Collective, bytes: u64, realised: &Realised, at: f64) -> Option<f64> {
-        self.known().of(&(collective, bytes), &launch(realised)).map(|times| times.draw(at))
+        self.known().of(&(collective, bytes), &Launch::of(realised)).map(|times| times.draw(at))
     }
 }
 

@@ -24,12 +24,20 @@ pub struct Cell {
     channels: u32,
 }
 
-/// What tells launches apart where NCCL's own chunks and threads are left: pair and channels.
-pub type Launch = (usize, u32);
+/// What tells launches apart where NCCL's own chunks and threads are left.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Launch {
+    /// Algorithm and protocol.
+    pub pair: Pair,
+    /// Channels that run.
+    pub channels: u32,
+}
 
-/// What NCCL launches.
-pub fn launch(realised: &Realised) -> Launch {
-    (realised.pair.index(), realised.channels)
+impl Launch {
+    /// What NCCL launches.
+    pub fn of(realised: &Realised) -> Self {
+        Launch { pair: realised.pair, channels: realised.channels }
+    }
 }
 
 /// The times of a launch among those of a call; none yet where it is new.
@@ -52,17 +60,16 @@ struct Call<'a> {
 impl Call<'_> {
     fn realise(&self, knobs: &Knobs) -> Option<Launch> {
         let Call { communicator, collective, bytes, table } = self;
-        communicator.realise(*collective, *bytes, table, knobs).as_ref().map(launch)
+        communicator.realise(*collective, *bytes, table, knobs).as_ref().map(Launch::of)
     }
 
-    /// The launch that any number of channels leads to: a file may have asked for one that is no choice of ours.
+    /// The launch of what a line asked for; none where the file asked for a count that is no choice of ours.
     fn requested(&self, pair: Pair, channels: Option<u32>) -> Option<Launch> {
-        let Some(channels) = channels else {
-            return self.realise(&Knobs::with_pair(pair, ChannelChoice::OWN));
+        let choice = match channels {
+            None => ChannelChoice::OWN,
+            Some(count) => u8::try_from(count).ok().and_then(ChannelChoice::of)?,
         };
-        let nearest = ChannelChoice::all().filter(|choice| choice.requested().is_some_and(|n| n <= channels));
-        let exact = nearest.last().filter(|choice| choice.requested() == Some(channels));
-        self.realise(&Knobs::with_pair(pair, exact?))
+        self.realise(&Knobs::with_pair(pair, choice))
     }
 }
 
@@ -165,7 +172,7 @@ impl Cell {
         for pair in call.table.mask().iter() {
             let launched = |(_, choice)| call.realise(&Knobs::with_pair(pair, choice));
             let measured = |launch| self.launches.iter().any(|(known, _)| *known == launch);
-            if !self.launches.iter().any(|((of, _), _)| *of == pair.index()) {
+            if !self.launches.iter().any(|(known, _)| known.pair == pair) {
                 continue;
             }
             self.pairs = self.pairs.with(pair);
@@ -182,20 +189,23 @@ impl Cell {
     /// not measured for a pair, the nearest number that was stands for it.
     fn fill_own(&mut self, call: &Call<'_>) {
         for pair in self.pairs.iter() {
-            let Some((of, own)) = call.realise(&Knobs::with_pair(pair, ChannelChoice::OWN)) else { continue };
-            let apart = |channels: u32| f64::from(own.max(channels)) / f64::from(own.min(channels).max(1));
-            let measured = self.launches.iter().filter(|((pair, _), _)| *pair == of);
-            let nearest = measured.min_by(|((_, a), _), ((_, b), _)| apart(*a).total_cmp(&apart(*b)));
-            if let Some((_, times)) = nearest.filter(|((_, channels), _)| *channels != own) {
+            let Some(own) = call.realise(&Knobs::with_pair(pair, ChannelChoice::OWN)) else { continue };
+            let apart = |launch: &Launch| {
+                let [few, many] = [own.channels.min(launch.channels), own.channels.max(launch.channels)];
+                f64::from(many) / f64::from(few.max(1))
+            };
+            let measured = self.launches.iter().filter(|(known, _)| known.pair == pair);
+            let nearest = measured.min_by(|(a, _), (b, _)| apart(a).total_cmp(&apart(b)));
+            if let Some((_, times)) = nearest.filter(|(known, _)| *known != own) {
                 let times = times.clone();
-                self.launches.push(((of, own), times));
+                self.launches.push((own, times));
             }
         }
     }
 
     /// The times of a launch; none where it was not measured.
     pub fn times(&self, realised: &Realised) -> Option<&Times> {
-        let launch = launch(realised);
+        let launch = Launch::of(realised);
         self.launches.iter().find(|(known, _)| *known == launch).map(|(_, times)| times)
     }
 
@@ -244,7 +254,7 @@ mod tests {
     }
 
     fn micros(cell: &Cell, pair: Pair, channels: u32) -> Option<f64> {
-        let of = (pair.index(), channels);
+        let of = Launch { pair, channels };
         cell.launches.iter().find(|(known, _)| *known == of).map(|(_, times)| times.micros().round())
     }
 
@@ -288,7 +298,7 @@ mod tests {
         let of = |cell: &Cell, launch: Launch| {
             cell.launches.iter().find(|(known, _)| *known == launch).unwrap().1.micros()
         };
-        let (few, many) = ((TREE_LL.index(), 1), (TREE_LL.index(), 2));
+        let [few, many] = [1, 2].map(|channels| Launch { pair: TREE_LL, channels });
         assert!(of(&cell, few) < of(&cell, cell.own), "faster by luck");
         assert!(of(&cautious, few) > of(&cautious, cell.own));
         assert!(of(&cautious, many) < of(&cautious, cell.own), "faster for sure");

@@ -24,7 +24,7 @@ use crate::measure::sweep::{self, Sweep, SweepRow};
 use crate::nccl::{Communicator, Realised, Version};
 use crate::workload::{Placement, Planned};
 use cell::Cell;
-pub(crate) use cell::{Launch, launch};
+pub(crate) use cell::Launch;
 pub use error::SweptError;
 pub use judge::{CellJudgement, Judgement, LEAST, judge};
 pub use machine::{machine, shared_gpu};
