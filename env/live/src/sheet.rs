@@ -134,9 +134,10 @@ impl Sheet {
             return Ok(());
         }
         let sweeps = reader::read(&self.file).map_err(|error| LiveError::File(error.to_string()))?;
+        // Without a column all cells are of the same threads, whatever the reader knows of them.
+        let threads = |sweep: &reader::Sweep| sweep.threads.filter(|_| self.columns.threads).unwrap_or(0);
         // The reader puts lines of the same threads together, which they are.
-        let rows =
-            sweeps.iter().flat_map(|sweep| sweep.rows.iter().map(|row| (sweep.threads.unwrap_or(0), row)));
+        let rows = sweeps.iter().flat_map(|sweep| sweep.rows.iter().map(move |row| (threads(sweep), row)));
         for ((threads, row), line) in rows.zip(lines) {
             let key = (threads, Cell { collective: row.collective, bytes: row.bytes });
             let rounds = row.sure.map_or(0, |sure| sure.rounds);

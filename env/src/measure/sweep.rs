@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 
 use dynamiccl_spec::units::BadQuantity;
 use dynamiccl_spec::{Algorithm, ChunkChoice, Collective, GBps, Pair, Protocol};
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 
 use super::Row;
 use super::clock::Clock;
@@ -143,6 +143,28 @@ pub struct About {
     pub clock: Clock,
     /// Whether its ranks shared a GPU.
     pub shared: Option<bool>,
+    /// Threads per block that its ranks were started with; none for NCCL's own.
+    #[serde(deserialize_with = "one_or_many")]
+    pub threads: Vec<u32>,
+    /// Nodes that its ranks were on.
+    pub nodes: Option<u32>,
+    /// Ranks on each of them.
+    pub ranks_per_node: Option<u32>,
+}
+
+/// A list of counts, or, as earlier releases wrote it, one of them, where 0 is none.
+pub fn one_or_many<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<u32>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Counts {
+        One(u32),
+        Many(Vec<u32>),
+    }
+    Ok(match Counts::deserialize(deserializer)? {
+        Counts::One(0) => Vec::new(),
+        Counts::One(one) => vec![one],
+        Counts::Many(many) => many,
+    })
 }
 
 impl About {
@@ -151,6 +173,11 @@ impl About {
         let mut name = sweep.as_os_str().to_owned();
         name.push(".about.json");
         name.into()
+    }
+
+    /// Threads of lines that do not say it themselves: `live sweep` left the column out where it had tried one count.
+    fn all_threads(&self) -> Option<u32> {
+        if let [all] = self.threads[..] { Some(all) } else { None }
     }
 
     fn of(sweep: &Path) -> Result<Self, MeasureError> {
@@ -191,12 +218,14 @@ pub fn read(path: &Path) -> Result<Vec<Sweep>, MeasureError> {
 fn read_file(file: &Path) -> Result<Vec<Sweep>, MeasureError> {
     let (mut sheet, about) = (Sheet::open(file)?, About::of(file)?);
     sheet.require(&COLUMNS)?;
+    let threads_said = sheet.has("nthreads");
     let mut sweeps: Vec<Sweep> = Vec::new();
     while sheet.advance()? {
         let ranks: u32 = sheet.whole("ranks")?;
         let link: Link = sheet.word("link")?;
         let remedy = "a whole number, or nothing for NCCL's own, is expected";
-        let threads: Option<u32> = sheet.optional("nthreads", remedy)?.filter(|&threads| threads > 0);
+        let threads = if threads_said { sheet.optional("nthreads", remedy)? } else { about.all_threads() };
+        let threads = threads.filter(|&threads: &u32| threads > 0);
         let row = row_of(&sheet)?;
         match sweeps.iter_mut().find(|s| s.ranks == ranks && s.link == link && s.threads == threads) {
             Some(sweep) => sweep.rows.push(row),

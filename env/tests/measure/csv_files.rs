@@ -124,6 +124,28 @@ fn a_file_beside_a_sweep_says_whose_clock_it_went_by() {
     assert!(matches!(sweep::read(dir.path()), Err(MeasureError::Unreadable(_))));
 }
 
+#[test]
+fn a_file_beside_a_sweep_says_how_its_ranks_were_started() {
+    let said = |about: &str, sweep: &str| {
+        let dir = folder(&[("s.csv", sweep), ("s.csv.about.json", about)]);
+        sweep::read(dir.path()).unwrap_or_else(|e| panic!("{e}"))
+    };
+    let about = said(r#"{"nodes": 4, "ranks_per_node": 2}"#, SWEEP)[0].about.clone();
+    assert_eq!((about.nodes, about.ranks_per_node), (Some(4), Some(2)));
+    for (about, threads) in [
+        ("{}", None),
+        (r#"{"threads": []}"#, None),
+        (r#"{"threads": 0}"#, None),
+        (r#"{"threads": 128}"#, Some(128)),
+        (r#"{"threads": [128]}"#, Some(128)),
+        (r#"{"threads": [128, 256]}"#, None),
+    ] {
+        assert_eq!(said(about, SWEEP)[0].threads, threads, "{about}");
+    }
+    let column: Vec<_> = said(r#"{"threads": [512]}"#, MORE).iter().map(|sweep| sweep.threads).collect();
+    assert_eq!(column, [Some(128), Some(256), None], "a column says more than the file beside it");
+}
+
 /// Columns that only those have who asked for them.
 const MORE: &str = "ranks,link,collective,size_bytes,algo,proto,nchannels,median_us,min_us,max_us,nccl_model_us,nthreads,chunk,beside_us,alone_us\n\
     2,none,allreduce,1024,default,default,,70.3,70.2,82.9,,128,,150.0,100.0\n\
