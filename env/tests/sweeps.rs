@@ -3,14 +3,16 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use dynamiccl_env::cluster::Cluster;
 use dynamiccl_env::evaluate::{Entrant, Evaluation};
 use dynamiccl_env::gym::check::{CheckOptions, check};
 use dynamiccl_env::gym::{Action, Env, EnvError, Observation};
 use dynamiccl_env::job::Shown;
 use dynamiccl_env::measure::sweep::{self, Setting};
 use dynamiccl_env::model::ConstantsFile;
+use dynamiccl_env::nccl::Version;
 use dynamiccl_env::sim_env::SimEnv;
-use dynamiccl_env::swept::{Swept, judge};
+use dynamiccl_env::swept::{LeftOut, Swept, SweptError, judge};
 use dynamiccl_spec::ids::PAIRS;
 use dynamiccl_spec::{Choice, Decision, Head, Knobs, Measure, Query, Tuner};
 
@@ -59,6 +61,7 @@ fn every_cell_of_a_file_is_there() {
         for (swept, read) in sweeps(folder).iter().zip(sweep::read(&data(folder)).unwrap()) {
             let own = read.rows.iter().filter(|row| row.setting == Setting::Default).count();
             assert_eq!((swept.len(), swept.ranks()), (own, read.ranks), "{}", swept.name);
+            assert_eq!((swept.left_out(), swept.notes()), (LeftOut::default(), vec![]), "{}", swept.name);
         }
     }
 }
@@ -85,6 +88,120 @@ fn sweeps_of_one_machine_are_put_together() {
         |swept: &Swept| judge(&Arc::new(swept.cautious(0.75)), Shown::NOTHING, &mut Own).unwrap().oracle;
     let [both, one, other] = [both, one, other].map(|swept| surely(swept));
     assert!(both > (one * other).sqrt(), "{both} of {one} and {other}");
+}
+
+/// A sweep of ranks with a GPU each, and what is said beside it.
+fn of_lines(lines: &[&str], about: &str) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let header = "ranks,link,collective,size_bytes,algo,proto,nchannels,median_us,min_us,max_us,chunk";
+    let text: Vec<&str> = std::iter::once(header).chain(lines.iter().copied()).collect();
+    std::fs::write(folder.path().join("s.csv"), text.join("\n") + "\n").unwrap();
+    std::fs::write(folder.path().join("s.csv.about.json"), about).unwrap();
+    folder
+}
+
+/// That sweep, on a cluster of this name.
+fn on(cluster: &str, lines: &[&str], about: &str) -> Result<Arc<Swept>, SweptError> {
+    let cluster = Cluster::load(cluster).unwrap();
+    Swept::read(of_lines(lines, about).path(), Some(&cluster)).map(|mut sweeps| sweeps.remove(0))
+}
+
+/// Sixteen ranks' allreduce; four channels take twice as long as eight.
+const LINES: [&str; 3] = [
+    "16,none,allreduce,65536,default,default,,100,100,100,",
+    "16,none,allreduce,65536,ring,Simple,4,80,80,80,",
+    "16,none,allreduce,65536,ring,Simple,8,40,40,40,",
+];
+
+/// A cluster that somebody names is linked as its ranks were; and where it looks the same over every link, it is not.
+#[test]
+fn links_of_a_named_cluster_stay_apart() {
+    for name in ["h200_shared", "tcp10g_1gpu"] {
+        let cluster = Cluster::load(name).unwrap();
+        let read = |file: &str| Swept::read(&data(&format!("live-h200/{file}.csv")), Some(&cluster)).unwrap();
+        let all: Vec<_> = ["loopback_4ranks", "10gbit_4ranks"].iter().flat_map(|file| read(file)).collect();
+        assert_eq!(Swept::joined(&all).unwrap().len(), 2, "{name}");
+        let inters = [0, 1].map(|at| all[at].machine.cluster.inter.clone());
+        assert_eq!(inters[0] == inters[1], name == "tcp10g_1gpu", "{name}");
+    }
+}
+
+/// Each is a host of its own to NCCL, as on a cluster that was calibrated from such ranks.
+#[test]
+fn ranks_that_share_a_gpu_are_on_no_cluster_with_several_on_a_node() {
+    let read = |cluster: &str| {
+        Swept::read(&data("live-h200-slowest/loopback_4ranks.csv"), Some(&Cluster::load(cluster).unwrap()))
+    };
+    let place = read("ib400g_1gpu").unwrap()[0].machine.place;
+    assert_eq!((place.nodes, place.ranks_per_node), (4, 1));
+    let error = read("dgx_h100").unwrap_err().to_string();
+    assert!(error.contains("cluster dgx_h100 has 8 GPUs per node"), "{error}");
+    let one_machine = r#"{"shared": true, "nodes": 1, "ranks_per_node": 16}"#;
+    let place = on("h200_shared", &LINES, one_machine).unwrap().machine.place;
+    assert_eq!((place.nodes, place.ranks_per_node), (16, 1), "whatever machine they were on");
+}
+
+#[test]
+fn ranks_lie_as_the_file_beside_their_sweep_says() {
+    let place = |about: &str| {
+        on("dgx_h100", &LINES, about).map(|swept| swept.machine.place).map(|at| (at.nodes, at.ranks_per_node))
+    };
+    for (about, lie) in [
+        (r#"{"shared": false}"#, (2, 8)),
+        (r#"{"nodes": 4, "ranks_per_node": 4}"#, (4, 4)),
+        (r#"{"nodes": 8}"#, (8, 2)),
+        (r#"{"ranks_per_node": 4}"#, (4, 4)),
+    ] {
+        assert_eq!(place(about).unwrap(), lie, "{about}");
+    }
+    for (about, words) in [
+        (r#"{"nodes": 1}"#, "its 16 ranks were on 1 nodes with 16 each, which cluster dgx_h100 (8 GPUs"),
+        (r#"{"nodes": 3}"#, "3 nodes with 6 each"),
+        (r#"{"nodes": 0}"#, "0 nodes with 16 each"),
+        (r#"{"nodes": 4, "ranks_per_node": 8}"#, "4 nodes with 8 each"),
+        (r#"{"nodes": 4294967295, "ranks_per_node": 4294967295}"#, "4294967295 each"),
+    ] {
+        let error = place(about).unwrap_err().to_string();
+        assert!(error.contains(words), "{about}: {error}");
+    }
+}
+
+/// From 2.29 on NCCL adds a channel for twice the traffic only: it makes four of these eight, which are then one launch.
+#[test]
+fn the_release_that_was_measured_decides() {
+    let of = |nccl: &str| on("dgx_h100", &LINES, &format!(r#"{{"nccl": "{nccl}"}}"#));
+    let fastest = |swept: &Swept| swept.fastest().map(|(_, micros)| micros.round()).collect::<Vec<_>>();
+    let [silent, old, new, newest] =
+        [on("dgx_h100", &LINES, "{}"), of("2.28.9"), of("2.30.7"), of("2.31.1")].map(|swept| swept.unwrap());
+    assert_eq!([&silent, &old, &new, &newest].map(|swept| fastest(swept)[0]), [40.0, 40.0, 57.0, 57.0]);
+    assert_eq!(old.job(Shown::NOTHING).setting.version, Version::V2_28);
+    assert_eq!(new.job(Shown::NOTHING).setting.version, Version::V2_30);
+    let joined = Swept::joined(&[silent, Arc::clone(&new), old, Arc::clone(&newest)]).unwrap();
+    assert_eq!(joined.iter().map(|swept| swept.name.as_str()).collect::<Vec<_>>(), ["s+s", "s", "s"]);
+    assert!(new.notes().is_empty());
+    let note = "s: NCCL 2.31 is not reproduced; its choices are taken to be those of 2.30";
+    assert_eq!(newest.notes(), [note]);
+    let error = of("lately").unwrap_err().to_string();
+    assert!(error.contains("\"lately\" is no release of NCCL"), "{error}");
+}
+
+#[test]
+fn what_says_nothing_is_counted() {
+    let more = [
+        "16,none,allreduce,65536,ring,Simple,3,30,30,30,",
+        "16,none,allreduce,65536,ring,Simple,4,20,20,20,half",
+        "16,none,allreduce,4096,ring,Simple,1,20,20,20,",
+        "16,none,broadcast,4096,default,default,,20,20,20,",
+    ];
+    let swept = on("dgx_h100", &[&LINES[..], &more[..]].concat(), "{}").unwrap();
+    assert_eq!((swept.len(), swept.left_out()), (1, LeftOut { lines: 2, calls: 2 }));
+    let notes = swept.notes();
+    assert!(
+        notes[0].starts_with("s: left out 2 of its lines") && notes[1].contains("2 of its calls"),
+        "{notes:?}"
+    );
+    let joined = Swept::joined(&[Arc::clone(&swept), swept]).unwrap();
+    assert_eq!(joined[0].left_out(), LeftOut { lines: 4, calls: 4 });
 }
 
 /// What is known in hindsight is known of everything that the mask allows, and NCCL's own wins nothing over itself.

@@ -17,12 +17,12 @@ use thiserror::Error;
 pub use caller::{Caller, InTurn};
 use known::{Call, Known};
 
-use crate::cluster::{Cluster, ClusterError};
+use crate::cluster::ClusterError;
 use crate::job::{Job, Shown, Source};
 use crate::known::KnownTimes;
 use crate::nccl::Realised;
-use crate::swept::{Launch, Swept, SweptError, Times, communicator, job};
-use crate::workload::{Placement, Planned};
+use crate::swept::{Launch, Machine, Swept, SweptError, Times};
+use crate::workload::Planned;
 
 /// NCCL's predictions may be off by this before a pair counts as predicted to be slow.
 const OFF: f64 = 1.5;
@@ -56,8 +56,7 @@ pub enum LivedError {
 #[derive(Debug)]
 pub struct Lived {
     name: String,
-    cluster: Arc<Cluster>,
-    pub(crate) place: Placement,
+    pub(crate) machine: Machine,
     limits: Limits,
     cells: BTreeMap<Call, Cell>,
     known: Mutex<Known>,
@@ -75,12 +74,12 @@ struct Cell {
 impl Lived {
     /// Asks NCCL about every call, and times its own choice.
     pub fn open(
-        (cluster, place): (Cluster, Placement),
+        machine: Machine,
         calls: &[(Collective, u64)],
         mut caller: Box<dyn Caller>,
         limits: Limits,
     ) -> Result<Self, LivedError> {
-        let communicator = communicator(&cluster, place)?;
+        let communicator = machine.communicator()?;
         let (mut cells, mut owns) = (BTreeMap::new(), Vec::new());
         for &(collective, bytes) in calls {
             let table = caller.look(collective, bytes).map_err(LivedError::Call)?;
@@ -101,8 +100,8 @@ impl Lived {
         if cells.is_empty() {
             return Err(LivedError::Nothing);
         }
-        let name = format!("live_{}ranks", place.nodes * place.ranks_per_node);
-        Ok(Lived { name, cluster: Arc::new(cluster), place, limits, cells, known: Mutex::new(known) })
+        let name = format!("live_{}ranks", machine.ranks());
+        Ok(Lived { name, machine, limits, cells, known: Mutex::new(known) })
     }
 
     fn known(&self) -> MutexGuard<'_, Known> {
@@ -111,7 +110,7 @@ impl Lived {
 
     /// Ranks.
     pub fn ranks(&self) -> u32 {
-        self.place.nodes * self.place.ranks_per_node
+        self.machine.ranks()
     }
 
     /// Decisions that were timed so far.
@@ -121,7 +120,7 @@ impl Lived {
 
     /// The job that makes the calls, of which a policy is told this much.
     pub fn job(self: &Arc<Self>, shown: Shown) -> Job {
-        job(&self.cluster, self.place.nodes, Source::Live(Arc::clone(self)), shown)
+        self.machine.job(Source::Live(Arc::clone(self)), shown)
     }
 
     /// One call of every cell.
@@ -137,7 +136,7 @@ impl Lived {
             let times = known.times.get(call)?.iter().map(|(launch, times)| (*launch, times.clone()));
             Some((*call, cell.table, times.collect()))
         });
-        Swept::of_launches(&self.name, (&self.cluster, self.place), cells.collect())
+        Swept::of_launches(&self.name, &self.machine, cells.collect())
     }
 
     /// Makes a call that was decided, unless it is known well enough or to be too slow.

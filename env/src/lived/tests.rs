@@ -7,11 +7,11 @@ use dynamiccl_spec::{Algorithm, Decision, Measure, Protocol, Query, Tuner};
 use super::*;
 use crate::gym::check::{CheckOptions, check};
 use crate::gym::{Env, EnvError, Observation, RandomActor};
-use crate::measure::sweep::Link;
+use crate::measure::sweep::{About, Link};
 use crate::model::ConstantsFile;
 use crate::nccl::Communicator;
 use crate::sim_env::SimEnv;
-use crate::swept::{judge, shared_gpu};
+use crate::swept::{judge, machine};
 
 /// µs of NCCL's own choice.
 const OWN: f64 = 100.0;
@@ -61,13 +61,12 @@ impl Caller for Made {
 const LIMITS: Limits = Limits { slowdown: 2.0, most: 3, doubts: 1.0 };
 
 fn lived(limits: Limits, breaks: bool) -> (Arc<Lived>, Log) {
-    let cluster = shared_gpu(Link::Loopback).unwrap();
-    let place = Placement { nodes: 4, ranks_per_node: 1, siblings: 1 };
+    let machine = machine(4, Link::Loopback, &About::default(), None, "live".as_ref()).unwrap();
     let log = Log::default();
-    let communicator = communicator(&cluster, place).unwrap();
+    let communicator = machine.communicator().unwrap();
     let caller = Box::new(Made { communicator, log: Arc::clone(&log), breaks });
     let calls = [16 << 10, 256 << 10].map(|bytes| (Collective::AllReduce, bytes));
-    (Arc::new(Lived::open((cluster, place), &calls, caller, limits).unwrap()), log)
+    (Arc::new(Lived::open(machine, &calls, caller, limits).unwrap()), log)
 }
 
 fn env(lived: &Arc<Lived>) -> SimEnv {

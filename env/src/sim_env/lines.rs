@@ -60,8 +60,8 @@ pub(super) fn of_job(
             add(Placement { nodes: job.nodes, ranks_per_node, siblings: 1 }, None)?;
         }
         Source::Trace(traced) => traced.placements.iter().try_for_each(|&place| add(place, None))?,
-        Source::Sweep(swept) => add(swept.place, None)?,
-        Source::Live(lived) => add(lived.place, None)?,
+        Source::Sweep(swept) => add(swept.machine.place, None)?,
+        Source::Live(lived) => add(lived.machine.place, None)?,
     }
     lines.stale = vec![false; lines.all.len()];
     Ok(lines)

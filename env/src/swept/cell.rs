@@ -74,17 +74,18 @@ impl Call<'_> {
 }
 
 impl Cell {
-    /// What the lines of a call say; none where NCCL's own choice or everything else is missing.
+    /// What the lines of a call say, and how many of them say nothing; none where NCCL's own choice or everything else is
+    /// missing.
     pub fn new(
         communicator: &Communicator,
         (collective, bytes): (Collective, u64),
         rows: &[SweepRow],
-    ) -> Option<Self> {
+    ) -> Option<(Self, usize)> {
         let table = communicator.cost_table(collective, bytes, 1);
         let call = Call { communicator, collective, bytes, table };
         let own = call.realise(&Knobs::OWN)?;
         let mut cell = Cell { own, launches: Vec::new(), measured: 0, pairs: PairMask::NONE, channels: 0 };
-        let mut known = [false; 2];
+        let (mut known, mut used) = ([false; 2], 0);
         // Which chunk size a setting had is not part of its launch here.
         for row in rows.iter().filter(|row| row.chunk == ChunkChoice::Own) {
             let ran = match row.setting {
@@ -94,8 +95,9 @@ impl Cell {
             let Some(ran) = ran else { continue };
             known[usize::from(row.setting == Setting::Default)] = true;
             times_of(&mut cell.launches, ran).add(row);
+            used += 1;
         }
-        (known == [true; 2]).then(|| cell.with_choices(&call))
+        (known == [true; 2]).then(|| (cell.with_choices(&call), rows.len() - used))
     }
 
     /// A call of a size between those of two others: what both have, half way. None where NCCL's own choice or everything
@@ -250,7 +252,7 @@ mod tests {
             chunk: dynamiccl_spec::ChunkChoice::Own,
             slowdown: None,
         };
-        Cell::new(&communicator, call, &rows.iter().map(row).collect::<Vec<_>>())
+        Some(Cell::new(&communicator, call, &rows.iter().map(row).collect::<Vec<_>>())?.0)
     }
 
     fn micros(cell: &Cell, pair: Pair, channels: u32) -> Option<f64> {
@@ -293,7 +295,8 @@ mod tests {
         ];
         let options = CommOptions { version: VERSION, ..CommOptions::default() };
         let communicator = Cluster::load("h200_shared").unwrap().communicator(4, &options).unwrap();
-        let cell = Cell::new(&communicator, (Collective::AllReduce, 4 << 20), &rows).unwrap();
+        let (cell, left_out) = Cell::new(&communicator, (Collective::AllReduce, 4 << 20), &rows).unwrap();
+        assert_eq!(left_out, 0);
         let cautious = cell.cautious(1.0);
         let of = |cell: &Cell, launch: Launch| {
             cell.launches.iter().find(|(known, _)| *known == launch).unwrap().1.micros()

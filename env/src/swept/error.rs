@@ -31,6 +31,51 @@ pub enum SweptError {
         /// GPUs of one of its nodes.
         gpus: u32,
     },
+    /// It is said how its ranks lay, and so they cannot lie on the machine that was named.
+    #[error(
+        "{}: its {ranks} ranks were on {nodes} nodes with {ranks_per_node} each, which cluster {cluster} ({gpus} GPUs per \
+         node) cannot hold; name the cluster that was measured, with equally many ranks on every node",
+        file.display()
+    )]
+    Layout {
+        /// The file.
+        file: PathBuf,
+        /// Its ranks.
+        ranks: u32,
+        /// The nodes that they were on.
+        nodes: u32,
+        /// Their ranks on each.
+        ranks_per_node: u32,
+        /// The cluster.
+        cluster: String,
+        /// GPUs of one of its nodes.
+        gpus: u32,
+    },
+    /// Its ranks shared a GPU, and the machine that was named gives each its own.
+    #[error(
+        "{}: ranks that share a GPU are hosts of their own to NCCL, but cluster {cluster} has {gpus} GPUs per node; leave \
+         the cluster out, or name one with one GPU per node, such as one calibrated from h200_shared",
+        file.display()
+    )]
+    Shared {
+        /// The file.
+        file: PathBuf,
+        /// The cluster.
+        cluster: String,
+        /// GPUs of one of its nodes.
+        gpus: u32,
+    },
+    /// What is said to have been its NCCL is no release.
+    #[error(
+        "{}: \"{stated}\" is no release of NCCL; give one such as 2.28.9 as nccl in the .about.json beside it",
+        file.display()
+    )]
+    Release {
+        /// The file.
+        file: PathBuf,
+        /// What was said.
+        stated: String,
+    },
     /// Nobody has named its machine, which is no shared GPU.
     #[error(
         "{}: its ranks had a GPU each; name the machine that was measured with --cluster, for instance dgx_h100",

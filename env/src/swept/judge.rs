@@ -73,7 +73,7 @@ impl CellJudgement {
 
 /// Lets a tuner decide every call of a sweep, told this much of the machine.
 pub fn judge(swept: &Arc<Swept>, shown: Shown, tuner: &mut dyn Tuner) -> Result<Judgement, SweptError> {
-    let asking = Asking::in_job(&swept.job(shown), &swept.place)?;
+    let asking = Asking::in_job(&swept.job(shown), &swept.machine.place)?;
     tuner.begin();
     let cells =
         swept.calls().into_iter().filter_map(|call| cell(swept, &asking, call.collective, call.bytes, tuner));

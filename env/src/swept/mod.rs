@@ -7,7 +7,9 @@
 mod cell;
 mod error;
 mod judge;
+mod left_out;
 mod machine;
+mod release;
 mod times;
 
 use std::collections::BTreeMap;
@@ -16,43 +18,21 @@ use std::sync::Arc;
 
 use dynamiccl_spec::{Collective, CostTable, Mask, Role};
 
-use crate::cluster::{Cluster, ClusterError, CommOptions};
-use crate::job::{Job, Setting, Shown, Source};
+use crate::cluster::Cluster;
+use crate::job::{Job, Shown, Source};
 use crate::known::KnownTimes;
 use crate::measure::Clock;
 use crate::measure::sweep::{self, Sweep, SweepRow};
-use crate::nccl::{Communicator, Realised, Version};
-use crate::workload::{Placement, Planned};
+use crate::nccl::Realised;
+use crate::workload::Planned;
 use cell::Cell;
 pub(crate) use cell::Launch;
 pub use error::SweptError;
 pub use judge::{CellJudgement, Judgement, LEAST, judge};
-pub use machine::{machine, shared_gpu};
+pub use left_out::LeftOut;
+pub use machine::{Machine, machine, shared_gpu};
+pub use release::{Release, VERSION};
 pub(crate) use times::Times;
-
-/// The release of NCCL that sweeps are read as: theirs says which one ran, the files do not.
-pub const VERSION: Version = Version::V2_28;
-
-/// The communicator of ranks that lie like this.
-pub(crate) fn communicator(cluster: &Cluster, place: Placement) -> Result<Communicator, ClusterError> {
-    let ranks_per_node = Some(place.ranks_per_node);
-    let options = CommOptions { ranks_per_node, version: VERSION, ..CommOptions::default() };
-    cluster.communicator(place.nodes, &options)
-}
-
-/// A job whose calls were timed on real ranks, of which a policy is told this much.
-pub(crate) fn job(cluster: &Arc<Cluster>, nodes: u32, source: Source, shown: Shown) -> Job {
-    let class = cluster.inter.as_ref().map_or_else(Default::default, |inter| inter.class);
-    Job {
-        cluster: Arc::clone(cluster),
-        nodes,
-        source,
-        setting: Setting { class, version: VERSION, ..Setting::default() },
-        shown,
-        feedback_every: Some(1),
-        world: 0,
-    }
-}
 
 /// A call, NCCL's table for it, and the launches that were timed.
 pub(crate) type KnownCall = ((Collective, u64), CostTable, Vec<(Launch, Times)>);
@@ -67,15 +47,14 @@ fn half_way(smaller: u64, larger: u64) -> u64 {
 pub struct Swept {
     /// The name of its file, without folder and ending.
     pub name: String,
-    /// What its ranks ran on.
-    pub cluster: Arc<Cluster>,
-    /// How they lie on it.
-    pub place: Placement,
+    /// What its ranks ran on; the cluster is called like the sweep.
+    pub machine: Machine,
     /// Threads of a block that all ranks were started with; none where these were NCCL's own.
     pub threads: Option<u32>,
     /// Whose clock counted.
     clock: Clock,
     cells: BTreeMap<(Collective, u64), Cell>,
+    left_out: LeftOut,
 }
 
 impl Swept {
@@ -89,44 +68,49 @@ impl Swept {
     /// What a sweep says about launches.
     pub fn new(sweep: &Sweep, cluster: Option<&Cluster>) -> Result<Self, SweptError> {
         let name = sweep.file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-        let (cluster, place) = machine::of(sweep, cluster)?;
-        let communicator = communicator(&cluster, place)?;
+        let machine = machine::of(sweep, cluster)?;
+        let communicator = machine.communicator()?;
         let mut rows: BTreeMap<(Collective, u64), Vec<SweepRow>> = BTreeMap::new();
         for row in &sweep.rows {
             rows.entry((row.collective, row.bytes)).or_default().push(*row);
         }
-        let cells = rows.into_iter().filter_map(|(call, rows)| {
-            let cell = Cell::new(&communicator, call, &rows)?;
-            Some((call, cell))
-        });
-        let cells: BTreeMap<_, _> = cells.collect();
+        let (mut cells, mut left_out) = (BTreeMap::new(), LeftOut::default());
+        for (call, rows) in rows {
+            match Cell::new(&communicator, call, &rows) {
+                Some((cell, lines)) => {
+                    left_out.lines += lines;
+                    cells.insert(call, cell);
+                }
+                None => left_out.calls += 1,
+            }
+        }
         if cells.is_empty() {
             return Err(SweptError::Nothing { file: sweep.file.clone() });
         }
-        let cluster = Arc::new(Cluster { name: name.clone(), ..cluster });
+        let cluster = Arc::new(Cluster { name: name.clone(), ..Cluster::clone(&machine.cluster) });
         let (threads, clock) = (sweep.threads, sweep.about.clock);
-        Ok(Swept { name, cluster, place, threads, clock, cells })
+        Ok(Swept { name, machine: Machine { cluster, ..machine }, threads, clock, cells, left_out })
     }
 
     /// What is known of launches, as a sweep: calls with NCCL's own table and the times of some launches.
     pub(crate) fn of_launches(
         name: &str,
-        (cluster, place): (&Arc<Cluster>, Placement),
+        machine: &Machine,
         known: Vec<KnownCall>,
     ) -> Result<Self, SweptError> {
-        let communicator = communicator(cluster, place)?;
+        let communicator = machine.communicator()?;
         let cell =
             |(call, table, launches)| Some((call, Cell::of_launches(&communicator, call, table, launches)?));
         let cells: BTreeMap<_, _> = known.into_iter().filter_map(cell).collect();
         if cells.is_empty() {
             return Err(SweptError::Nothing { file: name.into() });
         }
-        let (name, cluster) = (name.to_owned(), Arc::clone(cluster));
-        Ok(Swept { name, cluster, place, threads: None, clock: Clock::Slowest, cells })
+        let (name, machine, left_out) = (name.to_owned(), machine.clone(), LeftOut::default());
+        Ok(Swept { name, machine, threads: None, clock: Clock::Slowest, cells, left_out })
     }
 
-    /// Sweeps with those of the same ranks, link, threads and clock put together: what several starts agree on is surer
-    /// than what one says, and what they do not is less sure.
+    /// Sweeps with those of the same ranks, link, release of NCCL, threads and clock put together: what several starts agree
+    /// on is surer than what one says, and what they do not is less sure.
     pub fn joined(sweeps: &[Arc<Swept>]) -> Result<Vec<Arc<Swept>>, SweptError> {
         let mut alike: Vec<Vec<&Arc<Swept>>> = Vec::new();
         for swept in sweeps {
@@ -140,7 +124,7 @@ impl Swept {
 
     fn join(several: &[&Arc<Swept>]) -> Result<Arc<Swept>, SweptError> {
         let first = several[0];
-        let communicator = communicator(&first.cluster, first.place)?;
+        let communicator = first.machine.communicator()?;
         let mut calls: BTreeMap<(Collective, u64), Vec<&Cell>> = BTreeMap::new();
         for (call, cell) in several.iter().flat_map(|swept| &swept.cells) {
             calls.entry(*call).or_default().push(cell);
@@ -148,14 +132,18 @@ impl Swept {
         let cell = |(call, cells): (_, Vec<&Cell>)| Some((call, Cell::joined(&communicator, call, &cells)?));
         let cells = calls.into_iter().filter_map(cell).collect();
         let name = several.iter().map(|swept| swept.name.as_str()).collect::<Vec<_>>().join("+");
-        Ok(Arc::new(Swept { name, cells, ..Swept::clone(first) }))
+        let left_out = several.iter().fold(LeftOut::default(), |sum, swept| sum + swept.left_out);
+        Ok(Arc::new(Swept { name, cells, left_out, ..Swept::clone(first) }))
     }
 
     /// Whether another sweep is of the same thing.
     fn is_like(&self, other: &Swept) -> bool {
-        let how = |swept: &Swept| (swept.place, swept.threads, swept.clock);
-        let cluster = Cluster { name: other.cluster.name.clone(), ..Cluster::clone(&self.cluster) };
-        how(self) == how(other) && cluster == *other.cluster
+        self.threads == other.threads && self.is_comparable(other)
+    }
+
+    /// Whether another sweep is of the same thing, whatever threads its ranks were started with.
+    pub fn is_comparable(&self, other: &Swept) -> bool {
+        self.clock == other.clock && self.machine.is_like(&other.machine)
     }
 
     /// The same sweep as somebody sees it who changes NCCL's choice only for what is surely faster: every launch off by so
@@ -167,7 +155,7 @@ impl Swept {
 
     /// The same sweep with calls of sizes between those that were measured, whose times lie half way.
     pub fn with_between(&self) -> Result<Self, SweptError> {
-        let communicator = communicator(&self.cluster, self.place)?;
+        let communicator = self.machine.communicator()?;
         let mut cells = self.cells.clone();
         // A map goes from size to size of one collective, then to the next one.
         for ((smaller, a), (larger, b)) in self.cells.iter().zip(self.cells.iter().skip(1)) {
@@ -182,7 +170,7 @@ impl Swept {
 
     /// Ranks.
     pub fn ranks(&self) -> u32 {
-        self.place.nodes * self.place.ranks_per_node
+        self.machine.ranks()
     }
 
     /// µs of the fastest launch of every call.
@@ -205,9 +193,24 @@ impl Swept {
         self.cells.is_empty()
     }
 
+    /// What of its file says nothing here.
+    pub fn left_out(&self) -> LeftOut {
+        self.left_out
+    }
+
+    /// What its user must know, one line each.
+    pub fn notes(&self) -> Vec<String> {
+        let mut notes = self.left_out.notes();
+        let Release { version, other } = &self.machine.release;
+        notes.extend(other.as_ref().map(|other| {
+            format!("NCCL {other} is not reproduced; its choices are taken to be those of {version}")
+        }));
+        notes.iter().map(|note| format!("{}: {note}", self.name)).collect()
+    }
+
     /// The job that made its calls, of which a policy is told this much.
     pub fn job(self: &Arc<Self>, shown: Shown) -> Job {
-        job(&self.cluster, self.place.nodes, Source::Sweep(Arc::clone(self)), shown)
+        self.machine.job(Source::Sweep(Arc::clone(self)), shown)
     }
 
     /// How far ln of the time of a launch may be off by luck; none where it was not measured.

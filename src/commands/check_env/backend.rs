@@ -58,6 +58,8 @@ fn recorded(args: &CheckEnvArgs, plan: &Plan<'_>) -> Result<Report> {
 fn swept(path: &Path, args: &CheckEnvArgs, plan: &Plan<'_>) -> Result<Report> {
     let cluster = args.cluster.as_deref().map(Cluster::load).transpose()?;
     let (sweeps, constants) = (Swept::read(path, cluster.as_ref())?, Arc::new(ConstantsFile::full()));
+    let notes = sweeps.iter().flat_map(|swept| swept.notes());
+    notes.for_each(|note| plan.session.output.note(format_args!("{note}")));
     plan.check(|| Ok(SimEnv::of_sweeps(sweeps.iter().cloned(), None, Arc::clone(&constants))))
 }
 

@@ -95,12 +95,12 @@ impl<'a> Plan<'a> {
             "--hide goes with --workload cells: jobs say themselves what is told of them"
         );
         ensure!(
-            !args.told || matches!(workload, Workload::Swept(_)),
+            !args.told || matches!(workload, Workload::Swept(..)),
             "--told goes with a recorded sweep; cells are told (--hide takes away), and jobs say themselves what is told"
         );
         let constants = Arc::new(ConstantsFile::load(&args.constants.constants)?);
         ensure!(
-            args.runtime.runtime.is_none() || !matches!(workload, Workload::Swept(_)),
+            args.runtime.runtime.is_none() || !matches!(workload, Workload::Swept(..)),
             "--runtime goes with simulated times: nobody measured a schedule in --workload {}; leave it out",
             args.workload
         );
@@ -113,7 +113,7 @@ impl<'a> Plan<'a> {
         let evaluation = Evaluation { schedules, ..evaluation(self.args, seed, &self.constants) };
         let grounds = match &self.workload {
             Workload::Cells(machines) => machines.len(),
-            Workload::Swept(sweeps) => sweeps.len(),
+            Workload::Swept(sweeps, _) => sweeps.len(),
             Workload::Drawn(_) | Workload::Recorded(..) => 1,
         };
         let progress = session.progress("eval", evaluation.steps(grounds));
@@ -122,7 +122,7 @@ impl<'a> Plan<'a> {
             return evaluation.cells(machines, &sizes(), &self.entrants, step);
         }
         let (name, tiers) = (&self.args.workload, &self.args.tiers);
-        if let Workload::Swept(sweeps) = &self.workload {
+        if let Workload::Swept(sweeps, _) = &self.workload {
             let shown = Shown { topology: self.args.told, ..Shown::NOTHING };
             let judged = evaluation.sweeps(name, sweeps, shown, &self.entrants, step);
             return judged.with_context(|| format!("--workload {name}"));

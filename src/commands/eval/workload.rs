@@ -27,8 +27,8 @@ pub enum Workload {
     Drawn(Vec<Arc<Stage>>),
     /// This job, in a stage's weather, and what is wrong with its recording.
     Recorded(Box<Job>, Arc<Stage>, Vec<String>),
-    /// Every call of these, by the times that were measured.
-    Swept(Vec<Arc<Swept>>),
+    /// Every call of these, by the times that were measured, and what must be known about them.
+    Swept(Vec<Arc<Swept>>, Vec<String>),
 }
 
 impl Workload {
@@ -49,13 +49,16 @@ impl Workload {
 
     /// What a user must know about it.
     pub fn warnings(&self) -> &[String] {
-        if let Workload::Recorded(_, _, warnings) = self { warnings } else { &[] }
+        match self {
+            Workload::Recorded(_, _, warnings) | Workload::Swept(_, warnings) => warnings,
+            Workload::Cells(_) | Workload::Drawn(_) => &[],
+        }
     }
 
     /// An environment with such jobs; none for cells and sweeps.
     pub fn env(&self, constants: &Arc<ConstantsFile>) -> Option<SimEnv> {
         match self {
-            Workload::Cells(_) | Workload::Swept(_) => None,
+            Workload::Cells(_) | Workload::Swept(..) => None,
             Workload::Drawn(stages) => Some(SimEnv::mixed(stages.iter().cloned(), Arc::clone(constants))),
             Workload::Recorded(job, stage, _) => {
                 Some(SimEnv::of_job((**job).clone(), stage, Arc::clone(constants)))
@@ -82,7 +85,9 @@ fn is_sweep(path: &Path) -> bool {
 
 fn swept(args: &EvalArgs) -> Result<Workload> {
     let cluster = one_cluster(args)?.map(Cluster::load).transpose()?;
-    Ok(Workload::Swept(Swept::read(Path::new(&args.workload), cluster.as_ref())?))
+    let sweeps = Swept::read(Path::new(&args.workload), cluster.as_ref())?;
+    let warnings = sweeps.iter().flat_map(|swept| swept.notes()).collect();
+    Ok(Workload::Swept(sweeps, warnings))
 }
 
 /// The cluster that a recording is of, where it is named.

@@ -7,7 +7,7 @@ use anyhow::{Context, Result, ensure};
 use dynamiccl_env::cluster::Cluster;
 use dynamiccl_env::lived::{Limits, Lived};
 use dynamiccl_env::measure::Clock;
-use dynamiccl_env::measure::sweep::Link;
+use dynamiccl_env::measure::sweep::{About, Link};
 use dynamiccl_env::swept;
 use dynamiccl_live::cell::grid;
 
@@ -37,7 +37,8 @@ pub fn start(
         return Ok(Err(ending));
     }
     let link = job.link.as_deref().map_or(Ok(Link::Loopback), |word| word.parse().context("--link"))?;
-    let machine = swept::machine(ranks, link, named.as_ref(), Path::new("--cluster"))?;
+    let about = About { shared: Some(job.share_gpu), ..About::default() };
+    let machine = swept::machine(ranks, link, &about, named.as_ref(), Path::new("--cluster"))?;
     let cells = grid(&calls.collectives, &calls.sizes.0);
     let cells: Vec<_> = cells.into_iter().map(|cell| (cell.collective, cell.bytes)).collect();
     let caller = Job::start(job, &wish, session)?.into_caller();

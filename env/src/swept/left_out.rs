@@ -1,0 +1,41 @@
+//! What of a sweep's file says nothing of any launch.
+
+use std::ops::Add;
+
+/// What of a sweep's file says nothing here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct LeftOut {
+    /// Lines of the calls that are there.
+    pub lines: usize,
+    /// Whole calls.
+    pub calls: usize,
+}
+
+impl Add for LeftOut {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        LeftOut { lines: self.lines + other.lines, calls: self.calls + other.calls }
+    }
+}
+
+impl LeftOut {
+    /// How much it is and why; nothing where nothing is left out.
+    pub(super) fn notes(self) -> Vec<String> {
+        let LeftOut { lines, calls } = self;
+        let mut notes = Vec::new();
+        if lines > 0 {
+            notes.push(format!(
+                "left out {lines} of its lines: they ask for a chunk size, for channels that are no choice of a policy, or for \
+                 a setting that NCCL cannot run there"
+            ));
+        }
+        if calls > 0 {
+            notes.push(format!(
+                "left out {calls} of its calls: they have no line of NCCL's own choice (algo and proto \"default\"), or no \
+                 other"
+            ));
+        }
+        notes
+    }
+}
