@@ -1,15 +1,14 @@
 //! The keys of one JSON object, each read once, with an error of its own for each way to be wrong.
 
-use std::fmt;
 use std::ops::RangeInclusive;
 use std::path::Path;
 use std::str::FromStr;
 
 use dynamiccl_spec::words::{UnknownWord, nearest};
-use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::Value;
 
 use super::error::TraceError;
+use super::pairs::Pairs;
 use crate::measure::Fault;
 
 /// Most µs of a time: thirty years.
@@ -23,43 +22,18 @@ pub(super) struct Fields<'a> {
     pairs: Vec<(String, Value)>,
 }
 
-/// An object's pairs as they stand, repeated keys included.
-struct Pairs(Vec<(String, Value)>);
-
-impl<'de> Deserialize<'de> for Pairs {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Collect;
-        impl<'de> Visitor<'de> for Collect {
-            type Value = Pairs;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("an object in braces")
-            }
-            fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<Pairs, M::Error> {
-                let mut pairs = Vec::new();
-                while let Some(pair) = map.next_entry()? {
-                    pairs.push(pair);
-                }
-                Ok(Pairs(pairs))
-            }
-        }
-        deserializer.deserialize_map(Collect)
-    }
-}
-
 impl<'a> Fields<'a> {
     /// The object of a line.
     pub(super) fn parse(text: &str, file: &'a Path, line: u64) -> Result<Self, TraceError> {
-        let Pairs(pairs) = serde_json::from_str(text).map_err(|error| {
+        let Pairs { pairs, repeated } = serde_json::from_str(text).map_err(|error| {
             let remedy = format!("write one JSON object per line ({error})");
             TraceError::NotJson(Fault::new(file, line, text, remedy))
         })?;
         let fields = Fields { file, line, pairs };
-        for (at, (key, _)) in fields.pairs.iter().enumerate() {
-            if fields.pairs[..at].iter().any(|(earlier, _)| earlier == key) {
-                return Err(TraceError::RepeatedKey(fields.fault(key, "give it once")));
-            }
+        match repeated {
+            Some(key) => Err(TraceError::RepeatedKey(fields.fault(&key, "give it once"))),
+            None => Ok(fields),
         }
-        Ok(fields)
     }
 
     /// The object inside a value.

@@ -10,6 +10,7 @@ mod fields;
 mod inspector;
 mod jsonl;
 mod lines;
+mod pairs;
 mod profile;
 mod ranks;
 mod write;
@@ -161,11 +162,6 @@ impl Trace {
             return Err(TraceError::Empty(Fault::new(file, 0, "no call", "add a line for each call")));
         }
         Ok(self)
-    }
-
-    /// Calls of the communicator at this position, in order.
-    pub fn calls_of(&self, comm: u32) -> impl Iterator<Item = &TracedCall> {
-        self.calls.iter().filter(move |call| call.comm == comm)
     }
 
     /// The communicator of a call.

@@ -88,6 +88,10 @@ fn headers() {
             r#"{"schema":"dynamiccl-trace-1","communicators":[{"id":"a","ranks":1,"nodes":1},{"id":"a","ranks":1,"nodes":1}]}"#,
             "t.jsonl:1: repeats the communicator \"a\"",
         ),
+        (
+            r#"{"schema":"dynamiccl-trace-1","communicators":[{"id":"a","ranks":1,"nodes":1,"ranks":2}]}"#,
+            "t.jsonl:1: repeats the key \"ranks\"; give it once",
+        ),
         (r#"{"schema":"dynamiccl-trace-1","nodes":0,"communicators":[]}"#, "bad nodes \"0\""),
         (
             r#"{"schema":"dynamiccl-trace-1","clustr":"x","communicators":[{"id":"a","ranks":1,"nodes":1}]}"#,
@@ -97,6 +101,16 @@ fn headers() {
         let said = refusal(header).to_string();
         assert!(said.contains(message), "{header}: {said}");
     }
+}
+
+/// As many keys as a line has room for are compared in the time that it takes to read them.
+#[test]
+fn a_line_of_many_keys() {
+    let keys = (0..500_000).map(|at| format!(r#""k{at}":0,"#)).collect::<String>();
+    let said = with_call(&format!(r#"{{{keys}"comm":"a","coll":"allreduce","bytes":1}}"#));
+    assert!(said.contains("t.jsonl:2: unknown key \"k"), "{said}");
+    let said = with_call(&format!(r#"{{"comm":"a",{keys}"k7":1}}"#));
+    assert!(said.contains("t.jsonl:2: repeats the key \"k7\""), "{said}");
 }
 
 #[test]
