@@ -20,8 +20,6 @@ use dynamiccl_spec::{Algorithm, Collective, Protocol};
 
 pub use clock::Clock;
 pub use error::{Fault, MeasureError};
-pub use nccl_tests_json::read as read_nccl_tests_json;
-pub use nccl_tests_text::read as read_nccl_tests_text;
 pub use sniff::{read_log, read_log_as};
 
 /// One measured time.
@@ -57,3 +55,6 @@ pub struct Log {
     /// What the reader noticed but could live with, one line each.
     pub warnings: Vec<String>,
 }
+
+#[cfg(test)]
+mod tests;
