@@ -12,7 +12,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+use signal_hook::flag;
 use signal_hook::iterator::Signals;
 use signal_hook::low_level;
 
@@ -53,6 +54,15 @@ impl Interrupt {
     /// An error once Ctrl-C was pressed.
     pub fn check(&self) -> Result<(), Interrupted> {
         if self.0.load(Ordering::Relaxed) { Err(Interrupted) } else { Ok(()) }
+    }
+}
+
+/// Lets nothing that asks a process to end do so from now on. It is heard and not ignored, for what is started later would
+/// inherit that.
+pub fn outlive() {
+    for signal in [SIGTERM, SIGINT, SIGHUP, SIGQUIT] {
+        // Where the system refuses, nothing is lost that was there before.
+        let _ = flag::register(signal, Arc::default());
     }
 }
 

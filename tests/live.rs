@@ -15,6 +15,8 @@ use dynamiccl_spec::{Algorithm, Collective, Pair, Protocol};
 use crate::plugin::{library, program};
 use crate::util::{Dir, Said, repository_path};
 
+mod commands;
+
 /// A control program of MPS that starts a daemon which does nothing.
 const MPS: &str = r#"#!/bin/sh
 pid=$CUDA_MPS_PIPE_DIRECTORY/nvidia-cuda-mps-control.pid

@@ -6,11 +6,12 @@ use anyhow::Result;
 use dynamiccl_live::launch::watch;
 
 use crate::exit::Ending;
-use crate::session::Session;
+use crate::interrupt::outlive;
 
-/// Is a guard until its run is over. Whoever ends a whole job at once sends it a signal first: that is no reason to go.
-pub fn run(session: &Session) -> Result<Ending> {
-    let _caught = session.interrupt();
+/// Is a guard until its run is over. Whoever ends a whole job at once sends signals to all of it, some more than once: they
+/// are no reason to go before what is left is taken away.
+pub fn run() -> Result<Ending> {
+    outlive();
     watch(io::stdin().lock());
     Ok(Ending::Done)
 }

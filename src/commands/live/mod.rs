@@ -21,7 +21,7 @@ pub fn run(args: &LiveArgs, session: &Session) -> Result<Ending> {
     match &args.command {
         LiveCommand::Sweep(args) => sweep::run(args, session),
         LiveCommand::Eval(args) => eval::run(args, session),
-        LiveCommand::Guard => guard::run(session),
+        LiveCommand::Guard => guard::run(),
         LiveCommand::Worker => worker::run(),
         LiveCommand::Train(args) => live_train::run(args, session),
     }
