@@ -87,7 +87,7 @@ impl Progress {
     pub fn skip(&self, steps: u64) {
         match &self.display {
             Display::Bar(bar) => {
-                bar.set_position(steps);
+                bar.set_position(bar.position() + steps);
                 bar.reset_eta();
             }
             Display::Lines(lines) => lock(lines).skip(steps),
@@ -245,6 +245,16 @@ mod tests {
         lines.skip(300);
         let line = lines.advance(50, start + Duration::from_secs(5));
         assert_eq!(line.as_deref(), Some("train: 87 %  350/400  10.0/s  ETA 00:05"));
+    }
+
+    #[test]
+    fn what_is_skipped_adds_up_on_the_bar_too() {
+        let progress = Progress::start("live sweep", 9, Style::Bar, Interrupt::default());
+        progress.skip(2);
+        assert_eq!(progress.advance(1), Ok(()));
+        progress.skip(2);
+        let Display::Bar(bar) = &progress.display else { panic!("a bar") };
+        assert_eq!(bar.position(), 5);
     }
 
     #[test]
