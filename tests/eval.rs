@@ -339,6 +339,26 @@ fn the_page_stands_alone_and_shows_every_tuner_and_decision() {
     assert!(page.descendants().any(|node| node.text() == Some("fixed:ring/simple")));
 }
 
+/// A page goes to people who have not seen the command.
+#[test]
+fn the_page_says_whether_its_numbers_were_measured() {
+    let dir = Dir::new();
+    dir.borrow("env/tests/data/live-h200-slowest/loopback_2ranks.csv", "s.csv");
+    let page = |words: &str| {
+        let words =
+            format!("eval --policy none --against nccl,oracle --worlds 1 --seeds 1 --html page.html {words}");
+        let said = dir.run(&words);
+        assert_eq!(said.code, 0, "{}", said.stderr);
+        std::fs::read_to_string(dir.path("page.html")).unwrap()
+    };
+    let measured = page("--workload s.csv");
+    assert!(measured.contains("Measured: every time") && !measured.to_lowercase().contains("simulated"));
+    let simulated = page("--clusters dgx_a100 --nodes 2");
+    assert!(
+        simulated.contains("Simulated: no number here was measured.") && !simulated.contains("Measured:")
+    );
+}
+
 /// Bars beyond the edge carry their number, dots beyond it are hollow, and held-out clusters have curves.
 #[test]
 fn the_page_says_where_it_is_cut_off() {

@@ -26,12 +26,17 @@ pub fn page(report: &Report, seed: u64) -> String {
 
 fn header(report: &Report, seed: u64) -> String {
     let Report { workload, seeds, worlds, .. } = report;
+    let (how, each) = if report.simulated {
+        ("Simulated: no number here was measured.", "worlds each")
+    } else {
+        ("Measured: every time is one that a sweep has recorded.", "jobs on each")
+    };
     let version = env!("CARGO_PKG_VERSION");
     let cells = report.tuners.first().and_then(|t| t.verdict()).map_or(0, |figures| figures.cells);
     let warning = too_few(report).map_or_else(String::new, |warning| format!("<p>{warning}.</p>\n"));
     format!(
-        "<h1>Tuners compared</h1>\n<p class=\"soft\">Simulated: no number here was measured. Workload {}, \
-         {cells} cells, {seeds} seeds of {worlds} worlds each, seed {seed}, dynamiccl {version}.</p>\n{warning}",
+        "<h1>Tuners compared</h1>\n<p class=\"soft\">{how} Workload {}, \
+         {cells} cells, {seeds} seeds of {worlds} {each}, seed {seed}, dynamiccl {version}.</p>\n{warning}",
         escape(workload)
     )
 }
