@@ -123,6 +123,10 @@ fn what_cannot_be_fitted_is_an_error() {
         ("--sweep odd.csv --judge odd.csv", "--judge odd.csv: --sweep names the same file; name another"),
         ("--sweep . --judge odd.csv", "--judge odd.csv: --sweep names the same file; name another"),
         ("", "--ranks: say how many to start"),
+        (
+            "--ranks 65 --share-gpu --sizes 256",
+            "--sizes 256: of allgather every one of 65 ranks needs a float",
+        ),
         ("--ranks 2 --calls 10", "--calls 10: one update takes up to 256"),
         ("--sweep odd.csv --simulated 2", "a share is a number from 0 to 1"),
         ("--sweep odd.csv --set without.anchor=true", "a policy keeps its network"),

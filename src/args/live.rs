@@ -86,7 +86,7 @@ pub struct SweepArgs {
     #[arg(long, value_name = "N", default_value_t = 25, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub most_rounds: u32,
     /// How sure the best is to be compared with NCCL's own: half the 95 % interval, in percent
-    #[arg(long, value_name = "PERCENT", default_value_t = 3.0)]
+    #[arg(long, value_name = "PERCENT", default_value_t = 3.0, value_parser = bound)]
     pub bound: f64,
     /// Seconds after which no call is measured again
     #[arg(long, value_name = "SECONDS", default_value_t = 60)]
@@ -142,7 +142,7 @@ pub struct LiveEvalArgs {
     #[arg(long, value_name = "N", default_value_t = 40, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub most_rounds: u32,
     /// How sure every comparison is to be: half the 95 % interval, in percent
-    #[arg(long, value_name = "PERCENT", default_value_t = 2.0)]
+    #[arg(long, value_name = "PERCENT", default_value_t = 2.0, value_parser = bound)]
     pub bound: f64,
     /// Whose clock counts: first (rank 0's, as in published sweeps), slowest (until all ranks are done)
     #[arg(long, value_name = "WHOSE", value_enum, default_value = "slowest")]
@@ -258,14 +258,18 @@ fn sizes(s: &str) -> Result<Sizes, String> {
             std::iter::successors(Some(from).filter(|&from| from <= to && from > 0), next).collect()
         }
     };
-    match sizes.iter().find(|&&bytes| bytes < SMALLEST) {
-        Some(small) => Err(format!("{small} bytes: ranks send floats, and at least {SMALLEST} bytes")),
+    match sizes.iter().find(|&&bytes| bytes < SMALLEST || bytes % FLOAT != 0) {
+        Some(odd) => {
+            Err(format!("{odd} bytes: ranks send whole floats of {FLOAT} bytes, and at least {SMALLEST}"))
+        }
         None if sizes.is_empty() => Err("no size: write it like 1K..16M, the smaller first".to_owned()),
         None => Ok(Sizes(sizes)),
     }
 }
 
-/// Less would be nothing for some ranks.
+/// Bytes of a float.
+pub const FLOAT: u64 = 4;
+/// Of this up to 64 ranks have a part.
 const SMALLEST: u64 = 256;
 
 fn threads(s: &str) -> Result<u32, String> {
@@ -276,6 +280,11 @@ fn threads(s: &str) -> Result<u32, String> {
 
 fn chunks(s: &str) -> Result<ChunkChoice, String> {
     s.trim().parse().map_err(|unknown: UnknownWord| unknown.to_string())
+}
+
+fn bound(s: &str) -> Result<f64, String> {
+    let percent = s.trim().parse().ok().filter(|percent| (0.0..=100.0).contains(percent));
+    percent.ok_or_else(|| "a bound is a number of per cent from 0 to 100, like 2".to_owned())
 }
 
 fn share(s: &str) -> Result<f64, String> {
@@ -299,9 +308,15 @@ mod tests {
     fn sizes_are_lists_or_powers() {
         assert_eq!(sizes("1K..70K"), Ok(Sizes(vec![1024, 4096, 16_384, 65_536])));
         assert_eq!(sizes("1K,1M"), Ok(Sizes(vec![1024, 1 << 20])));
-        for bad in ["1M..1K", "0..1M", "16", "x", "1K,,2K", ""] {
+        for bad in ["1M..1K", "0..1M", "16", "1K,1026", "x", "1K,,2K", ""] {
             assert!(sizes(bad).is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn a_bound_is_a_share_of_hundred() {
+        assert_eq!(["0", "2.5", "100"].map(bound), [Ok(0.0), Ok(2.5), Ok(100.0)]);
+        assert!(["nan", "-1", "inf", "101", "x"].iter().all(|bad| bound(bad).is_err()));
     }
 
     #[test]

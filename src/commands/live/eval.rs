@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
 use dynamiccl_env::measure::sweep::{self, Setting, Sweep};
-use dynamiccl_live::cell::{Cell, Knobs, grid};
+use dynamiccl_live::cell::{Cell, Knobs};
 use dynamiccl_live::compare::{Contest, Oracle, RIVALS, Side, compare, contests};
 use dynamiccl_live::crew::LiveError;
 use dynamiccl_live::measure::{Effort, SURE};
@@ -16,6 +16,7 @@ use dynamiccl_policies::frozen::SHIPPED;
 use dynamiccl_spec::{Bytes, ChannelChoice, ChunkChoice, Order};
 use serde::Serialize;
 
+use super::calls::grid;
 use super::job::{Job, Wish, told};
 use crate::args::{LiveEvalArgs, LiveRival};
 use crate::commands::machine::name;
@@ -36,7 +37,7 @@ const TURNS: u32 = 3;
 
 /// Compares.
 pub fn run(args: &LiveEvalArgs, session: &Session) -> Result<Ending> {
-    let cells = grid(&args.calls.collectives, &args.calls.sizes.0);
+    let cells = grid(&args.calls, Job::ranks(&args.job)?)?;
     let wish = wish(args)?;
     let begun = Instant::now();
     let compared = match args.launch_threads {

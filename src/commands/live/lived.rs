@@ -9,8 +9,8 @@ use dynamiccl_env::lived::{Limits, Lived};
 use dynamiccl_env::measure::Clock;
 use dynamiccl_env::measure::sweep::{About, Link};
 use dynamiccl_env::swept;
-use dynamiccl_live::cell::grid;
 
+use super::calls::grid;
 use super::job::{Job, Wish};
 use crate::args::{CallsArgs, JobArgs};
 use crate::exit::Ending;
@@ -27,6 +27,7 @@ pub fn start(
 ) -> Result<Result<Arc<Lived>, Ending>> {
     let named = cluster.map(Cluster::load).transpose()?;
     let ranks = Job::ranks(job)?;
+    let cells = grid(calls, ranks)?;
     ensure!(
         job.share_gpu || named.is_some(),
         "--cluster: name the machine that the ranks run on, for instance dgx_h100; only ranks that share a GPU need none"
@@ -39,7 +40,6 @@ pub fn start(
     let link = job.link.as_deref().map_or(Ok(Link::Loopback), |word| word.parse().context("--link"))?;
     let about = About { shared: Some(job.share_gpu), ..About::default() };
     let machine = swept::machine(ranks, link, &about, named.as_ref(), Path::new("--cluster"))?;
-    let cells = grid(&calls.collectives, &calls.sizes.0);
     let cells: Vec<_> = cells.into_iter().map(|cell| (cell.collective, cell.bytes)).collect();
     let caller = Job::start(job, &wish, session)?.into_caller();
     let lived = Lived::open(machine, &cells, Box::new(caller), limits)?;

@@ -1,5 +1,6 @@
 //! `live`: the same questions, asked of real NCCL on real ranks.
 
+mod calls;
 mod eval;
 mod guard;
 mod job;

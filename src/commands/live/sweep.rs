@@ -4,7 +4,7 @@ use std::fmt;
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
-use dynamiccl_live::cell::{Cell, Knobs, grid};
+use dynamiccl_live::cell::{Cell, Knobs};
 use dynamiccl_live::drift::Drift;
 use dynamiccl_live::measure::{CellTimes, Effort};
 use dynamiccl_live::sheet::{Columns, Conditions, Sheet};
@@ -13,6 +13,7 @@ use dynamiccl_live::sweep::{Again, Plan, Swept, sweep};
 use dynamiccl_spec::{Bytes, ChunkChoice};
 use serde::Serialize;
 
+use super::calls::grid;
 use super::job::{Job, Wish, told};
 use crate::args::SweepArgs;
 use crate::commands::machine::name;
@@ -23,11 +24,10 @@ use crate::words::counted;
 
 /// Measures what the file does not have.
 pub fn run(args: &SweepArgs, session: &Session) -> Result<Ending> {
-    let wishes = wishes(args);
+    let (wishes, cells) = (wishes(args), grid(&args.calls, Job::ranks(&args.job)?)?);
     if let Some(ending) = Job::attend(&args.job, &wishes, session)? {
         return Ok(ending);
     }
-    let cells = grid(&args.calls.collectives, &args.calls.sizes.0);
     let begun = Instant::now();
     let progress = session.progress("live sweep", (cells.len() * wishes.len()) as u64);
     let (mut sheet, mut report) = (None, None);
