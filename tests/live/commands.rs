@@ -25,3 +25,25 @@ fn a_guard_outlives_every_signal_that_a_job_is_ended_by() {
     child.wait().unwrap();
     run.assert_nothing_is_left_soon();
 }
+
+/// What was best over another link, or by another clock, is no yardstick.
+#[test]
+fn the_best_of_a_sweep_is_that_of_ranks_like_these() {
+    let run = Run::new(&[]);
+    let words = "--ranks 2 --share-gpu --collectives allreduce --sizes 1K";
+    let swept = run.run(&format!("sweep {words} --out s.csv --rounds 3 --most-rounds 3 --clock slowest"));
+    assert_eq!(swept.code, 0, "{}", swept.stderr);
+    let file = run.dir.path("s.csv");
+    let text = fs::read_to_string(&file).unwrap();
+    let faster = "2,10gbit,allreduce,1024,tree,LL,1,0.1,0.1,0.1,,9,0.1,0.1";
+    fs::write(&file, format!("{text}{faster}\n")).unwrap();
+    let eval = format!("eval {words} --rounds 3 --most-rounds 3 --against oracle --sweep s.csv");
+    let said = run.run(&format!("{eval} --json"));
+    assert!(said.code <= 1, "{}", said.stderr);
+    let document: serde_json::Value = serde_json::from_str(&said.stdout).unwrap();
+    assert_eq!(document["cells"][0]["oracle"], "ring/simple 4ch");
+    run.run(&format!("{eval} --clock first")).assert_error_with(
+        "it has no setting of allreduce 1K with 2 ranks, loopback, clock first; other calls of the file are with 2 ranks, \
+         loopback, clock slowest and with 2 ranks, links of 10 Gbit, clock slowest",
+    );
+}

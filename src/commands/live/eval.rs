@@ -5,7 +5,6 @@ use std::path::Path;
 use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
-use dynamiccl_env::measure::sweep::{self, Setting, Sweep};
 use dynamiccl_live::cell::{Cell, Knobs};
 use dynamiccl_live::compare::{Contest, Oracle, RIVALS, Side, compare, contests};
 use dynamiccl_live::crew::LiveError;
@@ -13,11 +12,12 @@ use dynamiccl_live::measure::{Effort, SURE};
 use dynamiccl_live::sheet::Conditions;
 use dynamiccl_live::spread::Ratio;
 use dynamiccl_policies::frozen::SHIPPED;
-use dynamiccl_spec::{Bytes, ChannelChoice, ChunkChoice, Order};
+use dynamiccl_spec::{Bytes, ChannelChoice, ChunkChoice};
 use serde::Serialize;
 
 use super::calls::grid;
 use super::job::{Job, Wish, told};
+use super::known::{How, Known, link};
 use crate::args::{LiveEvalArgs, LiveRival};
 use crate::commands::machine::name;
 use crate::exit::Ending;
@@ -67,9 +67,14 @@ fn together(args: &LiveEvalArgs, cells: &[Cell], wish: &Wish, session: &Session)
     if Job::attend(&args.job, std::slice::from_ref(wish), session)?.is_some() {
         return Ok(None);
     }
-    let known = args.sweep.as_deref().map(sweep::read).transpose()?;
-    let ranks = Job::ranks(&args.job)?;
-    let calls = cells.iter().map(|&cell| Ok((cell, oracle(args, ranks, known.as_deref(), cell)?)));
+    let how = How {
+        ranks: Job::ranks(&args.job)?,
+        link: link(&args.job)?,
+        threads: wish.threads,
+        clock: wish.clock,
+    };
+    let known = args.sweep.as_deref().map(|file| Known::read(file, how)).transpose()?;
+    let calls = cells.iter().map(|&cell| Ok((cell, oracle(args, known.as_ref(), cell)?)));
     let calls = calls.collect::<Result<Vec<_>>>()?;
     let progress = session.progress("live eval", 2 * calls.len() as u64);
     let mut job = Job::start(&args.job, wish, session)?;
@@ -138,31 +143,15 @@ fn variables(args: &LiveEvalArgs) -> Result<Vec<(String, String)>> {
 }
 
 /// Where the best of a cell comes from.
-fn oracle(args: &LiveEvalArgs, ranks: u32, known: Option<&[Sweep]>, cell: Cell) -> Result<Oracle> {
+fn oracle(args: &LiveEvalArgs, known: Option<&Known>, cell: Cell) -> Result<Oracle> {
     if !args.against.contains(&LiveRival::Oracle) {
         return Ok(Oracle::None);
     }
-    let Some(sweeps) = known else {
+    let Some(known) = known else {
         let channels = CHANNELS.into_iter().filter_map(ChannelChoice::of).collect();
         return Ok(Oracle::Search(Knobs { channels, chunks: vec![ChunkChoice::Own] }, SEARCH));
     };
-    let threads = args.of_kernels.threads.first().copied();
-    // A file of one count says nothing about it.
-    let alike =
-        |sweep: &&Sweep| sweep.ranks == ranks && (sweep.threads.is_none() || sweep.threads == threads);
-    let sweeps = sweeps.iter().filter(alike);
-    let rows = sweeps.flat_map(|sweep| &sweep.rows);
-    let rows = rows.filter(|row| row.collective == cell.collective && row.bytes == cell.bytes);
-    let knobs = rows.filter_map(|row| match row.setting {
-        Setting::Knobs { pair, channels } => {
-            let channels = ChannelChoice::of(u8::try_from(channels.unwrap_or(0)).ok()?)?;
-            Some((Order::Knobs { pair, channels, chunk: row.chunk }, row.median_us))
-        }
-        Setting::Default => None,
-    });
-    let best = knobs.min_by(|a, b| a.1.total_cmp(&b.1));
-    let best = best.with_context(|| format!("--sweep: it has no setting of {cell} with {ranks} ranks"))?;
-    Ok(Oracle::Known(best.0))
+    Ok(Oracle::Known(known.best(cell)?))
 }
 
 /// What came of it.

@@ -3,15 +3,16 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
 use dynamiccl_env::cluster::Cluster;
 use dynamiccl_env::lived::{Limits, Lived};
 use dynamiccl_env::measure::Clock;
-use dynamiccl_env::measure::sweep::{About, Link};
+use dynamiccl_env::measure::sweep::About;
 use dynamiccl_env::swept;
 
 use super::calls::grid;
 use super::job::{Job, Wish};
+use super::known::link;
 use crate::args::{CallsArgs, JobArgs};
 use crate::exit::Ending;
 use crate::session::Session;
@@ -37,9 +38,8 @@ pub fn start(
     if let Some(ending) = Job::attend(job, std::slice::from_ref(&wish), session)? {
         return Ok(Err(ending));
     }
-    let link = job.link.as_deref().map_or(Ok(Link::Loopback), |word| word.parse().context("--link"))?;
     let about = About { shared: Some(job.share_gpu), ..About::default() };
-    let machine = swept::machine(ranks, link, &about, named.as_ref(), Path::new("--cluster"))?;
+    let machine = swept::machine(ranks, link(job)?, &about, named.as_ref(), Path::new("--cluster"))?;
     let cells: Vec<_> = cells.into_iter().map(|cell| (cell.collective, cell.bytes)).collect();
     let caller = Job::start(job, &wish, session)?.into_caller();
     let lived = Lived::open(machine, &cells, Box::new(caller), limits)?;

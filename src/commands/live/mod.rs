@@ -4,6 +4,7 @@ mod calls;
 mod eval;
 mod guard;
 mod job;
+mod known;
 pub(super) mod lived;
 mod missing;
 mod post;
