@@ -124,6 +124,10 @@ fn what_cannot_be_fitted_is_an_error() {
         ("--sweep . --judge odd.csv", "--judge odd.csv: --sweep names the same file; name another"),
         ("", "--ranks: say how many to start"),
         (
+            "--ranks 2 --share-gpu --cluster dgx_h100",
+            "--cluster dgx_h100: ranks that share a GPU are hosts of one GPU each, and its nodes have 8",
+        ),
+        (
             "--ranks 65 --share-gpu --sizes 256",
             "--sizes 256: of allgather every one of 65 ranks needs a float",
         ),

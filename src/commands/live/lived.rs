@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use anyhow::{Result, ensure};
+use anyhow::{Result, bail, ensure};
 use dynamiccl_env::cluster::Cluster;
 use dynamiccl_env::lived::{Limits, Lived};
 use dynamiccl_env::measure::Clock;
@@ -33,6 +33,14 @@ pub fn start(
         job.share_gpu || named.is_some(),
         "--cluster: name the machine that the ranks run on, for instance dgx_h100; only ranks that share a GPU need none"
     );
+    if let Some(several) = named.as_ref().filter(|cluster| job.share_gpu && cluster.gpus_per_node > 1) {
+        bail!(
+            "--cluster {}: ranks that share a GPU are hosts of one GPU each, and its nodes have {}; leave --cluster out, or \
+             name a cluster with one GPU a node",
+            several.name,
+            several.gpus_per_node
+        );
+    }
     let bytes = calls.sizes.0.iter().copied().max().unwrap_or(0);
     let wish = Wish::of(Clock::Slowest, bytes);
     if let Some(ending) = Job::attend(job, std::slice::from_ref(&wish), session)? {
