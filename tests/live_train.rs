@@ -106,6 +106,7 @@ fn what_cannot_be_fitted_is_an_error() {
     dir.write("odd.csv", &format!("{header}\n3,loopback,allreduce,1024,ring,LL,1,9.0,8.0,9.5\n"));
     dir.write("node.csv", &format!("{header}\n8,none,allreduce,1024,default,default,,9.0,8.0,9.5\n"));
     dir.write("node.csv.about.json", r#"{"shared": false}"#);
+    dir.write("two.csv", &sweep_of("", "1gbit"));
     for (words, expected) in [
         ("--sweep none.csv", "none.csv"),
         ("--sweep lonely.csv", "no call has both"),
@@ -124,6 +125,10 @@ fn what_cannot_be_fitted_is_an_error() {
         ("--sweep . --judge odd.csv", "--judge odd.csv: --sweep names the same file; name another"),
         ("", "--ranks: say how many to start"),
         (
+            "--sweep two.csv",
+            "no call was swept with NCCL's own threads, 128 threads on the same ranks, link and clock",
+        ),
+        (
             "--ranks 2 --share-gpu --cluster dgx_h100",
             "--cluster dgx_h100: ranks that share a GPU are hosts of one GPU each, and its nodes have 8",
         ),
@@ -141,6 +146,29 @@ fn what_cannot_be_fitted_is_an_error() {
         assert!(said.stderr.contains(expected), "{words}: {}", said.stderr);
     }
     assert!(!dir.names().contains(&"mine.safetensors".to_owned()));
+}
+
+/// A sweep with 128 threads over loopback, and one with other threads over a link.
+fn sweep_of(threads: &str, link: &str) -> String {
+    let mut text =
+        "ranks,link,collective,size_bytes,algo,proto,nchannels,median_us,min_us,max_us,nthreads\n".to_owned();
+    for (link, threads, us) in [("loopback", "128", 50), (link, threads, 60)] {
+        for (knobs, us) in [("default,default,", 90), ("ring,LL,1", us)] {
+            text += &format!("4,{link},allreduce,65536,{knobs},{us},{us},{us},{threads}\n");
+        }
+    }
+    text
+}
+
+/// NCCL reads the number once: a policy has one, and the sweeps with others are named.
+#[test]
+fn sweeps_with_other_threads_are_named() {
+    let dir = Dir::new();
+    dir.write("two.csv", &sweep_of("256", "loopback"));
+    let said = dir.run("live train --sweep two.csv --out mine.safetensors --steps 1");
+    assert_eq!(said.code, 0, "{}", said.stderr);
+    let note = "# note: two with 256 threads is left out: 128 threads are faster";
+    assert!(said.stdout.lines().any(|line| line == note), "{}", said.stdout);
 }
 
 /// By rank 0's clock broadcasts seem to gain what no job sees.

@@ -27,6 +27,7 @@ use crate::exit::Ending;
 use crate::interrupt::Interrupted;
 use crate::session::{Session, cores};
 use report::Report;
+use threads::Fastest;
 
 /// Times that one launch of a call is timed at most: more says nothing new.
 const MOST: usize = 25;
@@ -47,9 +48,9 @@ pub fn run(args: &LiveTrainArgs, session: &Session) -> Result<Ending> {
     };
     let plan = plan(args, &source, session.seed)?;
     let others = sweeps("--judge", &args.judge, args)?;
-    let (recorded, threads) = threads::fastest(sweeps("--sweep", &args.sweep, args)?);
+    let Fastest { kept, threads, left_out } = threads::fastest(sweeps("--sweep", &args.sweep, args)?)?;
     let out = OutFile::create(&args.out)?;
-    let ground = match ground(recorded, args, session)? {
+    let ground = match ground(kept, args, session)? {
         Ok(ground) => ground,
         Err(ending) => return Ok(ending),
     };
@@ -60,8 +61,9 @@ pub fn run(args: &LiveTrainArgs, session: &Session) -> Result<Ending> {
     Frozen::read(&bytes).context("what would be written cannot be read")?;
     out.finish(&bytes)?;
     let fitted = (&fit, &ground);
-    let report =
+    let mut report =
         Report::new(args, [&source, &frozen], fitted, (&others, threads), begun.elapsed().as_secs_f64())?;
+    report.leave_out(&left_out);
     session.report("live train", &report)?;
     ensure!(!interrupted, Interrupted);
     Ok(if report.passed == Some(false) { Ending::No } else { Ending::Done })

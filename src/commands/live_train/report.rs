@@ -9,6 +9,7 @@ use dynamiccl_env::swept::{Judgement, Swept};
 use dynamiccl_policies::frozen::Frozen;
 use serde::Serialize;
 
+use super::threads;
 use crate::args::LiveTrainArgs;
 use crate::commands::machine::name;
 use crate::table::{Column, Table};
@@ -103,6 +104,14 @@ impl Report {
             passed: args.fail_below.map(|least| headroom >= least),
             notes,
         })
+    }
+
+    /// Says what was not fitted to.
+    pub fn leave_out(&mut self, sweeps: &[Arc<Swept>]) {
+        let kept = threads::word(self.threads);
+        self.notes.extend(sweeps.iter().map(|swept| {
+            format!("{} with {} is left out: {kept} are faster", swept.name, threads::word(swept.threads))
+        }));
     }
 
     /// What was won on each sweep.
