@@ -47,3 +47,15 @@ fn the_best_of_a_sweep_is_that_of_ranks_like_these() {
          loopback, clock slowest and with 2 ranks, links of 10 Gbit, clock slowest",
     );
 }
+
+/// Rounds of one start say nothing of the next: what counts is three starts of each side, in one call and in all.
+#[test]
+fn ranks_started_by_turns_are_compared_start_by_start() {
+    let words = "eval --ranks 2 --share-gpu --collectives allreduce --sizes 1K --rounds 12 --most-rounds 12 --launch-threads 128";
+    let said = Run::new(&[]).run(&format!("{words} --json"));
+    let document: serde_json::Value = serde_json::from_str(&said.stdout).unwrap();
+    let cell = &document["cells"][0];
+    assert_eq!((&cell["rounds"], &cell["speedup"]), (&12.into(), &document["speedup"]));
+    let [ratio, low, high] = ["ratio", "low", "high"].map(|end| cell["speedup"][end].as_f64().unwrap());
+    assert!((low * high / ratio.powi(2) - 1.0).abs() < 1e-9, "Student's interval: {cell}");
+}

@@ -106,10 +106,12 @@ impl Side {
             meter.rounds(cell, &mut settings, rounds)?;
             let missing = || LiveError::Disagree(format!("{cell}: {counts:?} was not handed over"));
             let found = settings.into_iter().find(|setting| setting.order == counts).ok_or_else(missing)?;
+            let start = found.median();
             match self.measured.get_mut(at) {
                 Some(known) => known.rounds.extend(found.rounds),
                 None => self.measured.push(found),
             }
+            self.measured[at].starts.push(start);
             each(cell)?;
         }
         Ok(())
@@ -121,6 +123,21 @@ pub fn contests(cells: &[Cell], own: Side, policy: Side) -> Vec<Contest> {
     let sides = own.measured.into_iter().zip(policy.measured);
     let contest = |(&cell, (own, policy))| Contest { cell, own, policy, oracle: None };
     cells.iter().zip(sides).map(contest).collect()
+}
+
+/// How much faster the policy is in all calls together, as a geometric mean. What a start of the ranks does to one call it may
+/// do to all: sides with starts of their own were compared as often as they were started, however many calls there are.
+pub fn overall(contests: &[Contest]) -> Option<Ratio> {
+    let starts = contests.iter().map(|contest| contest.policy.starts.len()).min()?;
+    if starts == 0 {
+        return Ratio::mean(&contests.iter().filter_map(Contest::speedup).collect::<Vec<_>>());
+    }
+    let mean = |side: fn(&Contest) -> &Measured, start: usize| {
+        let logs = contests.iter().map(|contest| side(contest).starts[start].ln());
+        (logs.sum::<f64>() / contests.len() as f64).exp()
+    };
+    let means = |side| (0..starts).map(|start| mean(side, start)).collect::<Vec<_>>();
+    Ratio::of_starts(&means(|contest| &contest.own), &means(|contest| &contest.policy))
 }
 
 /// Compares on every call until the policy is compared surely enough. Rounds of a call come from two different times at
@@ -150,4 +167,37 @@ pub fn compare(
         due.retain(|contest| contest.needs_more(effort));
     }
     Ok(contests)
+}
+
+#[cfg(test)]
+mod tests {
+    use dynamiccl_spec::{Collective, Knobs};
+
+    use super::*;
+
+    fn contest(own: [f64; 3], policy: [f64; 3]) -> Contest {
+        let side = |order, starts: [f64; 3]| Measured {
+            rounds: starts.iter().flat_map(|&start| [start; 14]).collect(),
+            starts: starts.to_vec(),
+            ..Measured::new(order, Knobs::OWN)
+        };
+        let cell = Cell { collective: Collective::AllReduce, bytes: 1024 };
+        Contest { cell, own: side(Order::Own, own), policy: side(Order::Policy, policy), oracle: None }
+    }
+
+    /// Forty rounds of three starts say what three starts say.
+    #[test]
+    fn starts_that_differ_make_no_verdict() {
+        let lucky = contest([103.0, 100.0, 102.0], [98.0, 100.0, 99.0]);
+        let speedup = lucky.speedup().unwrap();
+        assert!((speedup.ratio - 1.0271).abs() < 1e-3, "{speedup:?}");
+        assert!(speedup.low < 1.0 && speedup.high > 1.08, "{speedup:?}");
+        let all = overall(&vec![lucky; 40]).unwrap();
+        assert!(
+            (all.half_width() / speedup.half_width() - 1.0).abs() < 1e-9,
+            "all calls have the same starts"
+        );
+        let surely = contest([130.0, 129.0, 131.0], [100.0, 101.0, 100.0]).speedup().unwrap();
+        assert!(surely.low > 1.2, "{surely:?}");
+    }
 }

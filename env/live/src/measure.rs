@@ -57,12 +57,14 @@ pub struct Measured {
     pub rounds: Vec<f64>,
     /// Microseconds of the load beside it in every round.
     pub loads: Vec<f64>,
+    /// The median of every start of the ranks, where they were started several times to measure it.
+    pub starts: Vec<f64>,
 }
 
 impl Measured {
     /// A setting that was not timed yet.
     pub fn new(order: Order, handed: dynamiccl_spec::Knobs) -> Self {
-        Measured { order, handed, rounds: Vec::new(), loads: Vec::new() }
+        Measured { order, handed, rounds: Vec::new(), loads: Vec::new(), starts: Vec::new() }
     }
 
     /// The median over all rounds.
@@ -101,9 +103,14 @@ impl Measured {
         }
     }
 
-    /// How much faster it is than another, round by round.
+    /// How much faster it is than another, round by round; start by start where each had ranks of its own, whose rounds have
+    /// only their luck in common.
     pub fn against(&self, other: &Measured) -> Option<Ratio> {
-        Ratio::of(&other.rounds, &self.rounds)
+        if self.starts.is_empty() {
+            Ratio::of(&other.rounds, &self.rounds)
+        } else {
+            Ratio::of_starts(&other.starts, &self.starts)
+        }
     }
 }
 

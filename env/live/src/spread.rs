@@ -9,6 +9,9 @@ use serde::Serialize;
 /// The normal quantile of a two-sided 95 %.
 const SIGMAS: f64 = 1.96;
 
+/// Student's quantiles of a two-sided 95 %, for one to nine degrees of freedom; for more the last one is on the safe side.
+const STUDENT: [f64; 9] = [12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262];
+
 /// The median; not a number without any.
 pub fn median(values: &[f64]) -> f64 {
     let mut sorted = values.to_vec();
@@ -70,6 +73,18 @@ impl Ratio {
             as usize;
         let cut = cut.min(last / 2);
         Some(Ratio { ratio: median(&walsh).exp(), low: walsh[cut].exp(), high: walsh[last - cut].exp() })
+    }
+
+    /// How much faster `ours` is than `theirs`, where ranks were started by turns and these are what they took in each start;
+    /// none with fewer than two. Starts differ by more than rounds of one, and are few: the interval is Student's.
+    pub fn of_starts(theirs: &[f64], ours: &[f64]) -> Option<Self> {
+        let logs: Vec<f64> = theirs.iter().zip(ours).map(|(theirs, ours)| (theirs / ours).ln()).collect();
+        let count = logs.len() as f64;
+        let student = *STUDENT.get(logs.len().checked_sub(2)?).unwrap_or(&STUDENT[STUDENT.len() - 1]);
+        let mean = logs.iter().sum::<f64>() / count;
+        let squares: f64 = logs.iter().map(|log| (log - mean).powi(2)).sum();
+        let half = student * (squares / (count - 1.0) / count).sqrt();
+        Some(Ratio { ratio: mean.exp(), low: (mean - half).exp(), high: (mean + half).exp() })
     }
 
     /// The geometric mean of many, each as sure as it is; none without one.
@@ -148,6 +163,17 @@ mod tests {
         assert!((mean.ratio - 1.2).abs() < 1e-12, "{mean:?}");
         assert!((mean.half_width() - one.half_width() / 2.0).abs() < 1e-12, "{mean:?}");
         assert_eq!(Ratio::mean(&[]), None);
+    }
+
+    /// As a t-test has it: 0.01, 0.02 and 0.03 are 0.02 with a standard error of 0.01 / √3.
+    #[test]
+    fn starts_have_students_interval() {
+        let theirs = [0.01_f64, 0.02, 0.03].map(f64::exp);
+        let ratio = Ratio::of_starts(&theirs, &[1.0; 3]).unwrap();
+        assert!((ratio.ratio.ln() - 0.02).abs() < 1e-12, "{ratio:?}");
+        assert!((ratio.half_width() - 4.303 * 0.01 / 3.0_f64.sqrt()).abs() < 1e-12, "{ratio:?}");
+        assert_eq!(Ratio::of_starts(&[1.0], &[1.0]), None);
+        assert!(Ratio::of_starts(&[1.0; 30], &[1.0; 30]).is_some());
     }
 
     /// Of many intervals as many hold what is true as tables of the two tests say.

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
 use dynamiccl_live::cell::{Cell, Knobs};
-use dynamiccl_live::compare::{Contest, Oracle, RIVALS, Side, compare, contests};
+use dynamiccl_live::compare::{Contest, Oracle, RIVALS, Side, compare, contests, overall};
 use dynamiccl_live::crew::LiveError;
 use dynamiccl_live::measure::{Effort, SURE};
 use dynamiccl_live::sheet::Conditions;
@@ -45,8 +45,7 @@ pub fn run(args: &LiveEvalArgs, session: &Session) -> Result<Ending> {
         None => together(args, &cells, &wish, session)?,
     };
     let Some((conditions, contests)) = compared else { return Ok(Ending::Done) };
-    let lines = contests.iter().filter_map(Line::new).collect();
-    let report = Report::new(args, conditions, lines, begun.elapsed().as_secs_f64());
+    let report = Report::new(args, conditions, &contests, begun.elapsed().as_secs_f64());
     session.report("live eval", &report)?;
     Ok(if report.ok { Ending::Done } else { Ending::No })
 }
@@ -218,11 +217,11 @@ fn verdict(speedup: &Ratio) -> &'static str {
 }
 
 impl Report {
-    fn new(args: &LiveEvalArgs, conditions: Conditions, cells: Vec<Line>, seconds: f64) -> Self {
-        let speedups: Vec<Ratio> = cells.iter().map(|line| line.speedup).collect();
+    fn new(args: &LiveEvalArgs, conditions: Conditions, contests: &[Contest], seconds: f64) -> Self {
+        let cells: Vec<Line> = contests.iter().filter_map(Line::new).collect();
         let headrooms: Vec<Ratio> = cells.iter().filter_map(|line| line.headroom).collect();
-        let below = speedups.iter().filter(|speedup| speedup.high < FLOOR).count();
-        let speedup = Ratio::mean(&speedups);
+        let below = cells.iter().filter(|line| line.speedup.high < FLOOR).count();
+        let speedup = overall(contests);
         let ok = below == 0 && speedup.is_none_or(|speedup| speedup.high >= 1.0);
         let (policy, headroom) = (args.policy.clone(), Ratio::mean(&headrooms));
         let launch_threads = args.launch_threads;
