@@ -650,19 +650,6 @@ fn an_interrupt_saves_what_was_learnt() {
 }
 
 #[test]
-fn ranks_that_die_end_a_training_by_name() {
-    let run = Run::new(&[("FAKE_CALL_US", "200")]);
-    let child = long_training(&run, Duration::from_secs(2));
-    signal("-KILL", ranks_of(child.id())[1]);
-    let output = child.wait_with_output().unwrap();
-    let said = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(output.status.code(), Some(2), "{said}");
-    assert!(said.contains("rank 1 died (killed by signal 9, SIGKILL)"), "{said}");
-    assert!(!run.dir.path("p.safetensors").exists());
-    run.assert_nothing_is_left_soon();
-}
-
-#[test]
 fn real_ranks_keep_the_contract_of_environments() {
     let words = |more: &str| {
         let library = library();

@@ -59,3 +59,53 @@ fn ranks_started_by_turns_are_compared_start_by_start() {
     let [ratio, low, high] = ["ratio", "low", "high"].map(|end| cell["speedup"][end].as_f64().unwrap());
     assert!((low * high / ratio.powi(2) - 1.0).abs() < 1e-9, "Student's interval: {cell}");
 }
+
+/// A training whose ranks have just begun to answer.
+fn beginning(run: &Run) -> Child {
+    let child = run.start(&format!("{EPISODES} --sizes 64K,128K,256K,512K,1M --calls 1000000 --seconds 100"));
+    let until = Instant::now() + Duration::from_secs(30);
+    while ranks_of(child.id()).len() < 2 && Instant::now() < until {
+        thread::sleep(Duration::from_millis(20));
+    }
+    thread::sleep(Duration::from_millis(700));
+    child
+}
+
+#[test]
+fn an_interrupt_while_ranks_are_asked_for_the_first_time_is_one() {
+    // Ten calls, whose own choice takes two rounds of some hundred milliseconds each.
+    let run = Run::new(&[("FAKE_CALL_US", "20000")]);
+    let child = beginning(&run);
+    signal("-INT", child.id());
+    let output = child.wait_with_output().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!((output.status.code(), said.as_str()), (Some(130), "interrupted\n"));
+    assert!(!run.dir.path("p.safetensors").exists());
+    run.assert_nothing_is_left_soon();
+}
+
+/// Kills a rank of a training so much time after its ranks were there, and gives what was said.
+fn bereaved(run: &Run, after: Duration) -> String {
+    let child = long_training(run, after);
+    signal("-KILL", ranks_of(child.id())[1]);
+    let output = child.wait_with_output().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("rank 1 died (killed by signal 9, SIGKILL)"), "{said}");
+    run.assert_nothing_is_left_soon();
+    said
+}
+
+#[test]
+fn ranks_that_die_end_a_training_by_name() {
+    let run = Run::new(&[("FAKE_CALL_US", "20000")]);
+    bereaved(&run, Duration::from_secs(1));
+    assert!(!run.dir.path("p.safetensors").exists(), "nothing was learnt");
+}
+
+#[test]
+fn ranks_that_die_later_leave_what_was_learnt() {
+    let run = Run::new(&[("FAKE_CALL_US", "20")]);
+    bereaved(&run, Duration::from_secs(6));
+    Frozen::open(&run.dir.path("p.safetensors")).unwrap();
+}

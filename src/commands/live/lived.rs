@@ -50,6 +50,8 @@ pub fn start(
     let machine = swept::machine(ranks, link(job)?, &about, named.as_ref(), Path::new("--cluster"))?;
     let cells: Vec<_> = cells.into_iter().map(|cell| (cell.collective, cell.bytes)).collect();
     let caller = Job::start(job, &wish, session)?.into_caller();
-    let lived = Lived::open(machine, &cells, Box::new(caller), limits)?;
-    Ok(Ok(Arc::new(lived)))
+    let opened = Lived::open(machine, &cells, Box::new(caller), limits);
+    // Whatever else a call says that was stopped, it was stopped.
+    session.interrupt().check()?;
+    Ok(Ok(Arc::new(opened?)))
 }

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Error, Result, bail, ensure};
 use dynamiccl_agent::fit::{self, Fit, Ground, Setup};
 use dynamiccl_agent::run::clock::Utc;
 use dynamiccl_env::cluster::Cluster;
@@ -55,7 +55,7 @@ pub fn run(args: &LiveTrainArgs, session: &Session) -> Result<Ending> {
         Err(ending) => return Ok(ending),
     };
     let begun = Instant::now();
-    let (fit, interrupted) = train(Setup { ground: ground.clone(), ..plan }, args, session)?;
+    let (fit, cut_short) = train(Setup { ground: ground.clone(), ..plan }, args, session)?;
     let frozen = policy::fitted(&source, &fit, args, (&ground, session.seed, created));
     let bytes = frozen.to_bytes();
     Frozen::read(&bytes).context("what would be written cannot be read")?;
@@ -65,7 +65,9 @@ pub fn run(args: &LiveTrainArgs, session: &Session) -> Result<Ending> {
         Report::new(args, [&source, &frozen], fitted, (&others, threads), begun.elapsed().as_secs_f64())?;
     report.leave_out(&left_out);
     session.report("live train", &report)?;
-    ensure!(!interrupted, Interrupted);
+    if let Some(why) = cut_short {
+        return Err(why);
+    }
     Ok(if report.passed == Some(false) { Ending::No } else { Ending::Done })
 }
 
@@ -124,8 +126,10 @@ fn ground(
     }
     let limits = Limits { slowdown: args.slowdown, most: MOST, doubts: args.doubt };
     let started = lived::start(&args.job, &args.of_ranks, args.cluster.as_deref(), limits, session);
-    let started = started.context("--sweep names what was recorded; without, real ranks are needed")?;
-    Ok(started.map(Ground::Live))
+    const NEEDED: &str = "--sweep names what was recorded; without, real ranks are needed";
+    let started =
+        started.map_err(|error| if error.is::<Interrupted>() { error } else { error.context(NEEDED) });
+    Ok(started?.map(Ground::Live))
 }
 
 fn sweeps(flag: &str, paths: &[PathBuf], args: &LiveTrainArgs) -> Result<Vec<Arc<Swept>>> {
@@ -139,8 +143,9 @@ fn sweeps(flag: &str, paths: &[PathBuf], args: &LiveTrainArgs) -> Result<Vec<Arc
     Ok(sweeps)
 }
 
-/// Fits until it is good enough, or steps, calls or seconds have run out; whether somebody has stopped it before.
-fn train(setup: Setup, args: &LiveTrainArgs, session: &Session) -> Result<(Fit, bool)> {
+/// Fits until it is good enough, or steps, calls or seconds have run out; or what has cut it short, which is an error where
+/// nothing was learnt before.
+fn train(setup: Setup, args: &LiveTrainArgs, session: &Session) -> Result<(Fit, Option<Error>)> {
     let begun = Instant::now();
     let lived = if let Ground::Live(lived) = &setup.ground { Some(Arc::clone(lived)) } else { None };
     let rollout = setup.config.rollout.environments * setup.config.rollout.steps;
@@ -149,15 +154,21 @@ fn train(setup: Setup, args: &LiveTrainArgs, session: &Session) -> Result<(Fit, 
     let spent = || lived.is_some() && called() + rollout as u64 > args.calls;
     let mut fit = Fit::new(setup)?;
     let progress = session.progress("live train", if lived.is_some() { args.calls } else { args.steps });
-    let (mut interrupted, mut idle) = (false, 0);
-    while !fit.done() && !spent() && !interrupted && begun.elapsed() < Duration::from_secs(args.seconds) {
+    let (mut cut_short, mut updates, mut idle) = (None, 0, 0);
+    while !fit.done()
+        && !spent()
+        && cut_short.is_none()
+        && begun.elapsed() < Duration::from_secs(args.seconds)
+    {
         let done = |fit: &Fit| if lived.is_some() { called() } else { fit.steps() };
         let before = done(&fit);
         let updated = fit.update();
-        interrupted = session.interrupt().check().is_err();
-        if !interrupted {
-            updated?;
-        }
+        cut_short = match (session.interrupt().check(), updated) {
+            (Err(interrupted), _) => Some(interrupted.into()),
+            (Ok(()), Err(fault)) if updates == 0 => return Err(fault.into()),
+            (Ok(()), updated) => updated.err().map(Error::from),
+        };
+        updates += 1;
         idle = if lived.is_some() && called() == before { idle + 1 } else { 0 };
         if idle >= IDLE && fit.best().headroom() >= args.enough {
             break;
@@ -167,5 +178,5 @@ fn train(setup: Setup, args: &LiveTrainArgs, session: &Session) -> Result<(Fit, 
         let _ = progress.advance(done(&fit) - before);
     }
     fit.judge()?;
-    Ok((fit, interrupted))
+    Ok((fit, cut_short))
 }
