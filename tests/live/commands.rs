@@ -1,5 +1,7 @@
 //! What the commands of `live` make of real ranks: signals, other machines' sweeps, starts by turns, interrupted beginnings.
 
+use std::io::{BufRead, BufReader};
+
 use super::*;
 
 /// The guard of a run.
@@ -60,22 +62,15 @@ fn ranks_started_by_turns_are_compared_start_by_start() {
     assert!((low * high / ratio.powi(2) - 1.0).abs() < 1e-9, "Student's interval: {cell}");
 }
 
-/// A training whose ranks have just begun to answer.
-fn beginning(run: &Run) -> Child {
-    let child = run.start(&format!("{EPISODES} --sizes 64K,128K,256K,512K,1M --calls 1000000 --seconds 100"));
-    let until = Instant::now() + Duration::from_secs(30);
-    while ranks_of(child.id()).len() < 2 && Instant::now() < until {
-        thread::sleep(Duration::from_millis(20));
-    }
-    thread::sleep(Duration::from_millis(700));
-    child
-}
-
 #[test]
 fn an_interrupt_while_ranks_are_asked_for_the_first_time_is_one() {
     // Ten calls, whose own choice takes two rounds of some hundred milliseconds each.
     let run = Run::new(&[("FAKE_CALL_US", "20000")]);
-    let child = beginning(&run);
+    let child = run.start(
+        "train --ranks 2 --share-gpu --sizes 64K,128K,256K,512K,1M --collectives allreduce,broadcast --out p.safetensors",
+    );
+    wait_for_ranks(&child);
+    thread::sleep(Duration::from_millis(700));
     signal("-INT", child.id());
     let output = child.wait_with_output().unwrap();
     let said = String::from_utf8(output.stderr).unwrap();
@@ -84,28 +79,47 @@ fn an_interrupt_while_ranks_are_asked_for_the_first_time_is_one() {
     run.assert_nothing_is_left_soon();
 }
 
-/// Kills a rank of a training so much time after its ranks were there, and gives what was said.
-fn bereaved(run: &Run, after: Duration) -> String {
-    let child = long_training(run, after);
+fn wait_for_ranks(child: &Child) {
+    let until = Instant::now() + Duration::from_secs(30);
+    while ranks_of(child.id()).len() < 2 && Instant::now() < until {
+        thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// Kills a rank of a training, which ends it with an error that says so.
+fn bereave(run: &Run, child: Child) {
     signal("-KILL", ranks_of(child.id())[1]);
     let output = child.wait_with_output().unwrap();
     let said = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(2), "{said}");
     assert!(said.contains("rank 1 died (killed by signal 9, SIGKILL)"), "{said}");
     run.assert_nothing_is_left_soon();
-    said
 }
 
 #[test]
 fn ranks_that_die_end_a_training_by_name() {
     let run = Run::new(&[("FAKE_CALL_US", "20000")]);
-    bereaved(&run, Duration::from_secs(1));
+    let child = long_training(&run, Duration::from_secs(1));
+    bereave(&run, child);
     assert!(!run.dir.path("p.safetensors").exists(), "nothing was learnt");
 }
 
 #[test]
 fn ranks_that_die_later_leave_what_was_learnt() {
-    let run = Run::new(&[("FAKE_CALL_US", "20")]);
-    bereaved(&run, Duration::from_secs(6));
+    // More calls, each in earnest, than could be known well before somebody looks.
+    let run = Run::new(&[("FAKE_CALL_US", "500")]);
+    let mut child = run.start(
+        "train --ranks 2 --share-gpu --sizes 1K..1M --out p.safetensors --calls 1000000 --seconds 100 \
+         --set rollout.environments=4 --set rollout.steps=4",
+    );
+    // Progress is told after an update.
+    let mut said = BufReader::new(child.stderr.take().unwrap());
+    let mut line = String::new();
+    while !line.starts_with("live train: ") {
+        line.clear();
+        assert!(said.read_line(&mut line).unwrap() > 0, "it ends before anything was learnt");
+    }
+    child.stderr = Some(said.into_inner());
+    bereave(&run, child);
     Frozen::open(&run.dir.path("p.safetensors")).unwrap();
 }

@@ -54,7 +54,7 @@ fn best(sweeps: &[Arc<Swept>], threads: Option<u32>) -> BTreeMap<Call, Vec<f64>>
     let mut found: BTreeMap<Call, Vec<f64>> = BTreeMap::new();
     for sweep in sweeps.iter().filter(|sweep| sweep.threads == threads) {
         // Machines go by the first sweep of them.
-        let machine = sweeps.iter().position(|first| first.is_beside(sweep)).unwrap_or_default();
+        let machine = sweeps.iter().position(|first| first.is_comparable(sweep)).unwrap_or_default();
         for ((collective, bytes), micros) in sweep.fastest() {
             found.entry((machine, collective, bytes)).or_default().push(micros);
         }
