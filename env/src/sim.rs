@@ -130,8 +130,14 @@ impl Simulator {
     }
 }
 
-/// The knobs that a mask allows. NCCL's knobs mean nothing to a synthesised schedule, which comes once.
+/// The knobs that a mask allows, in the order of its [`choices`].
 pub(crate) fn knobs_in(mask: &Mask) -> impl Iterator<Item = Knobs> + '_ {
+    choices(mask).filter_map(|choice| choice.knobs())
+}
+
+/// The choices that a mask allows, the first values of each head first. NCCL's knobs mean nothing to a synthesised
+/// schedule, which comes once.
+pub(crate) fn choices(mask: &Mask) -> impl Iterator<Item = Choice> + '_ {
     let path = |path: usize| if path == Path::Synthesised.id() { first_of(mask) } else { *mask };
     mask.indices(Head::Path).flat_map(move |at| {
         let mask = path(at);
@@ -141,9 +147,8 @@ pub(crate) fn knobs_in(mask: &Mask) -> impl Iterator<Item = Knobs> + '_ {
         each(Head::Pair).flat_map(move |pair| {
             each(Head::Threads).flat_map(move |threads| {
                 each(Head::Chunk).flat_map(move |chunk| {
-                    each(Head::Channels).filter_map(move |channels| {
-                        Choice([at as u8, pair, channels, chunk, threads]).knobs()
-                    })
+                    each(Head::Channels)
+                        .map(move |channels| Choice([at as u8, pair, channels, chunk, threads]))
                 })
             })
         })

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use dynamiccl_spec::features::Encoder;
 use dynamiccl_spec::ids::PAIRS;
-use dynamiccl_spec::{Choice, Collective, Gated, Head, Mask, Path};
+use dynamiccl_spec::{Choice, Collective, Gated, Head, Path};
 
 use crate::asking::{Asked, Asking};
 use crate::cluster::{ClusterError, CommOptions};
@@ -13,6 +13,7 @@ use crate::job::Shown;
 use crate::model::ConstantsFile;
 use crate::nccl::Realised;
 use crate::schedules::Schedules;
+use crate::sim;
 use crate::trigger::Ran;
 
 const CHANNELS: usize = Head::Channels.size();
@@ -112,14 +113,12 @@ impl Options {
     }
 
     fn fill(&mut self, asking: &Asking) {
-        let mask: Mask = self.asked.gated.mask;
-        let mut known: HashMap<(usize, u32, u32, u64), u16> = HashMap::new();
-        for choice in choices(&mask) {
-            let Some(realised) = choice.knobs().and_then(|knobs| asking.realise(&self.asked, &knobs)) else {
-                continue;
-            };
-            let launch = (realised.pair.index(), realised.channels, realised.threads, realised.chunk_bytes);
-            let at = *known.entry(launch).or_insert_with(|| {
+        let mask = self.asked.gated.mask.only(Head::Path, Path::Nccl.id());
+        let mut known = HashMap::new();
+        for choice in sim::choices(&mask) {
+            let Some(knobs) = choice.knobs() else { continue };
+            let Some(realised) = asking.realise(&self.asked, &knobs) else { continue };
+            let at = *known.entry(sim::launch(&knobs, &realised)).or_insert_with(|| {
                 let predicted = self.asked.call.table.get(realised.pair);
                 self.launches.push(Launch { realised, ran: Ran::of(&realised), choice, predicted });
                 (self.launches.len() - 1) as u16
@@ -143,16 +142,4 @@ impl Options {
 fn position(choice: &Choice) -> usize {
     let [_, pair, channels, chunk, threads] = choice.0.map(usize::from);
     ((pair * CHANNELS + channels) * CHUNKS + chunk) * THREADS + threads
-}
-
-/// The choices that a mask allows, NCCL's own values first.
-fn choices(mask: &Mask) -> impl Iterator<Item = Choice> + '_ {
-    let each = |head| mask.indices(head).map(|index| index as u8);
-    each(Head::Pair).flat_map(move |pair| {
-        each(Head::Threads).flat_map(move |threads| {
-            each(Head::Chunk).flat_map(move |chunk| {
-                each(Head::Channels).map(move |channels| Choice([0, pair, channels, chunk, threads]))
-            })
-        })
-    })
 }
