@@ -12,7 +12,6 @@ mod jobs;
 mod judge;
 mod machines;
 mod report;
-pub(crate) mod spread;
 mod summary;
 pub mod tiers;
 
@@ -25,6 +24,7 @@ use crate::model::ConstantsFile;
 use crate::schedules::Schedules;
 use crate::sim_env::SimEnv;
 use crate::swept::Swept;
+use crate::threads::try_each;
 use crate::world::World;
 pub use entrant::{Entrant, Make, Player};
 use gathered::Gathered;
@@ -96,7 +96,7 @@ impl Evaluation<'_> {
         entrants: &[Entrant],
         step: impl Fn() -> Result<(), E> + Sync,
     ) -> Result<(Report, Vec<Gathered>), E> {
-        let gathered = spread::spread(self.threads, machines, |machine| {
+        let gathered = try_each(self.threads, machines, |machine| {
             let seed = |seed| seed_of(self.seed, seed);
             let runtime = (self.schedules, self.constants);
             cells::judge(runtime, machine, sizes, worlds, entrants, seed, &step)?
@@ -118,7 +118,7 @@ impl Evaluation<'_> {
     ) -> Result<Report, E> {
         let seeds = self.seeds as usize;
         let pieces: Vec<usize> = (0..seeds * self.worlds as usize).collect();
-        let parts = spread::spread(self.threads, &pieces, |&piece| {
+        let parts = try_each(self.threads, &pieces, |&piece| {
             let at = piece / self.worlds as usize;
             // Jobs are drawn from this seed, and their worlds are kept ones whatever it is.
             let (job, tuner) = (seed_of(!self.seed, piece), seed_of(self.seed, at));
@@ -145,7 +145,7 @@ impl Evaluation<'_> {
         let seeds = self.seeds as usize;
         let of_sweep = seeds * self.worlds as usize;
         let pieces: Vec<usize> = (0..sweeps.len() * of_sweep).collect();
-        let parts = spread::spread(self.threads, &pieces, |&piece| {
+        let parts = try_each(self.threads, &pieces, |&piece| {
             let swept = &sweeps[piece / of_sweep];
             let make = || SimEnv::of_sweeps([Arc::clone(swept)], Some(shown), Arc::clone(&constants));
             let at = piece % of_sweep / self.worlds as usize;

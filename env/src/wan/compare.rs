@@ -12,7 +12,7 @@ use super::control::{Cadence, Clairvoyant, Controller, Threshold};
 use super::course::Passed;
 use super::traffic::Traffic;
 use super::{Costs, Course, Setting, WanError};
-use crate::evaluate::spread;
+use crate::threads::try_each;
 
 /// What is compared on.
 #[derive(Debug, Clone, Copy)]
@@ -81,7 +81,7 @@ impl Comparison<'_> {
             let traffic = Traffic::new(self.setting, self.rho, self.seed, stream);
             Course::draw(self.setting, traffic, self.collectives, &step)
         };
-        let mut training = spread::spread(self.threads, &streams, draw)?;
+        let mut training = try_each(self.threads, &streams, draw)?;
         let unseen = training.split_off(self.traces);
         Ok(Courses { training, unseen })
     }
@@ -142,7 +142,7 @@ impl Comparison<'_> {
         let known = Clairvoyant::new(self.setting)?;
         let least =
             |course: &Course| known.clone().mean_ms(self.setting, course.samples(), self.costs, &step);
-        let all = spread::spread(self.threads, &courses.unseen, least);
+        let all = try_each(self.threads, &courses.unseen, least);
         Ok(all.map(|traces_ms| Figures {
             mean_ms: mean(&traces_ms),
             std_ms: deviation(&traces_ms),
