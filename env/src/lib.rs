@@ -29,6 +29,7 @@ pub mod reward;
 pub mod schedules;
 pub mod sim;
 pub mod sim_env;
+pub mod statistics;
 pub mod swept;
 pub mod text;
 pub mod threads;

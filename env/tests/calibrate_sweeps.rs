@@ -8,7 +8,7 @@ use dynamiccl_env::cluster::{Calibration, Cluster};
 use dynamiccl_env::measure::sweep::{self, Sweep};
 use dynamiccl_env::model::{Constants, ConstantsFile};
 use dynamiccl_env::nccl::Version;
-use dynamiccl_env::validate::median;
+use dynamiccl_env::statistics::median;
 
 /// The recorded sweeps, with every second cell only.
 fn sweeps(odd: bool) -> Vec<Sweep> {

@@ -6,7 +6,8 @@ use std::path::Path;
 use dynamiccl_env::calibrate::fabric;
 use dynamiccl_env::measure::tables::{self, Health};
 use dynamiccl_env::model::ConstantsFile;
-use dynamiccl_env::validate::{Describer, median};
+use dynamiccl_env::statistics::median;
+use dynamiccl_env::validate::Describer;
 use dynamiccl_spec::Collective;
 
 /// Absolute log errors of the model, by source and collective.

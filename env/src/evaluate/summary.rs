@@ -10,6 +10,7 @@ use super::judge::{CellTally, Counts, EpisodeTally, Logs};
 use super::report::{
     CellFigures, CellReport, Chosen, Figures, Kind, MARKS, Paths, Point, TierReport, TunerReport,
 };
+use crate::statistics::deviation;
 
 /// What one tuner did in one cell, by seed.
 struct Judged<'a> {
@@ -215,13 +216,6 @@ fn is_scheduled(choice: &Choice) -> bool {
 fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
     let (sum, count) = values.fold((0.0, 0.0), |(sum, count), x| (sum + x, count + 1.0));
     (count > 0.0).then(|| sum / count)
-}
-
-/// Standard deviation of a sample; none of fewer than two.
-fn deviation(values: &[f64]) -> Option<f64> {
-    let mean = mean(values.iter().copied()).filter(|_| values.len() > 1)?;
-    let squares: f64 = values.iter().map(|x| (x - mean) * (x - mean)).sum();
-    Some((squares / (values.len() - 1) as f64).sqrt())
 }
 
 fn distinct(cells: &[&Judged<'_>]) -> usize {

@@ -10,6 +10,7 @@ use super::job::Job;
 use super::run::{Ended, Run};
 use super::timing::Jitter;
 use super::weather::Weather;
+use crate::statistics::deviation;
 
 /// Iterations that are run before those that count, so that ports are where they always are.
 const WARM_UP: usize = 1;
@@ -87,7 +88,7 @@ pub fn judge<X>(
             name: controller.name().to_owned(),
             iteration_s: micros / iterations / 1e6,
             increase: 100.0 * (micros / base.iter().sum::<f64>() - 1.0),
-            increase_std: spread(&increases.collect::<Vec<_>>()),
+            increase_std: deviation(&increases.collect::<Vec<_>>()),
             reconfigurations: f64::from(changes) / iterations / job.graph.stages as f64,
         })
     };
@@ -106,13 +107,4 @@ impl Controller for Free {
     fn decide(&mut self, _: &Request, _: &Past) -> Decision {
         Decision::RULE
     }
-}
-
-fn spread(values: &[f64]) -> Option<f64> {
-    if values.len() < 2 {
-        return None;
-    }
-    let mean = values.iter().sum::<f64>() / values.len() as f64;
-    let squares: f64 = values.iter().map(|value| (value - mean) * (value - mean)).sum();
-    Some((squares / (values.len() - 1) as f64).sqrt())
 }

@@ -8,12 +8,12 @@ use std::collections::BTreeMap;
 
 use dynamiccl_spec::{ChunkChoice, Collective};
 
-use super::{geometric_mean, median};
 use crate::cluster::{Cluster, ClusterError, CommOptions};
 use crate::measure::Clock;
 use crate::measure::sweep::{About, Link, Setting, Sweep, SweepRow};
 use crate::model::{Call, Constants, Fabric};
 use crate::nccl::Communicator;
+use crate::statistics::{geometric_mean, median};
 use crate::swept::{VERSION, shared_gpu};
 
 /// How one sweep agrees with the model.
@@ -182,8 +182,8 @@ impl Fidelity {
         Some(Fidelity {
             cells: first.len(),
             median_abs_log_error: median(errors)?,
-            decision_fidelity: geometric_mean(&first)?,
-            nccl_decision: geometric_mean(&default),
+            decision_fidelity: geometric_mean(first)?,
+            nccl_decision: geometric_mean(default),
         })
     }
 }

@@ -6,12 +6,13 @@
 
 use dynamiccl_spec::Collective;
 
-use super::{Describer, median};
+use super::Describer;
 use crate::calibrate::{Sample, calibrate, fabric, sample};
 use crate::cluster::Cluster;
 use crate::measure::tables::{Health, Table};
 use crate::model::Constants;
 use crate::nccl::Communicator;
+use crate::statistics::median;
 
 /// One table as a communicator of a described cluster, with what NCCL ran in each row.
 #[derive(Debug, Clone)]

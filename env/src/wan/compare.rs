@@ -12,6 +12,7 @@ use super::control::{Cadence, Clairvoyant, Controller, Threshold};
 use super::course::Passed;
 use super::traffic::Traffic;
 use super::{Costs, Course, Setting, WanError};
+use crate::statistics::deviation;
 use crate::threads::try_each;
 
 /// What is compared on.
@@ -176,11 +177,4 @@ impl Comparison<'_> {
 
 fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len().max(1) as f64
-}
-
-/// Standard deviation of a sample; none of fewer than two.
-fn deviation(values: &[f64]) -> Option<f64> {
-    let middle = mean(values);
-    let squares: f64 = values.iter().map(|value| (value - middle) * (value - middle)).sum();
-    (values.len() > 1).then(|| (squares / (values.len() - 1) as f64).sqrt())
 }

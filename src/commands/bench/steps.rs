@@ -8,7 +8,7 @@ use dynamiccl_env::curriculum::Curriculum;
 use dynamiccl_env::gym::{EnvError, RandomActor, Slot, VecEnv, seed_of};
 use dynamiccl_env::model::ConstantsFile;
 use dynamiccl_env::sim_env::SimEnv;
-use dynamiccl_env::validate::median;
+use dynamiccl_env::statistics::median;
 
 /// The curriculum whose jobs are run: it has every feature, and replays the stages before it.
 const CURRICULUM: &str = "stage3";

@@ -4,10 +4,10 @@
 //! is timed over and over. The median of a part is then free of whatever took the core away, and the
 //! parts add up to the work.
 
-use dynamiccl_env::validate::median;
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
+use dynamiccl_env::statistics::median;
 
 use crate::progress::Progress;
 

@@ -8,7 +8,7 @@ use dynamiccl_env::cluster::Cluster;
 use dynamiccl_env::measure::{Clock, Row};
 use dynamiccl_env::model::Constants;
 use dynamiccl_env::nccl::Communicator;
-use dynamiccl_env::validate::median;
+use dynamiccl_env::statistics::median;
 use dynamiccl_spec::Collective;
 use serde::Serialize;
 

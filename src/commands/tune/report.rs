@@ -1,6 +1,7 @@
 //! The result of `tune`, as its JSON document and its lookup file have it.
 
 use dynamiccl_env::nccl::Realised;
+use dynamiccl_env::statistics::geometric_mean;
 use dynamiccl_env::tuccl::RingSetting;
 use dynamiccl_spec::{Algorithm, ChunkChoice, Collective, Knobs, Pair};
 use serde::{Deserialize, Serialize};
@@ -153,6 +154,5 @@ impl Report {
 
 /// Geometric mean; 1 of nothing.
 fn mean(calls: &[Tuned], of: impl Fn(&Tuned) -> f64) -> f64 {
-    let logs: f64 = calls.iter().map(|call| of(call).ln()).sum();
-    (logs / calls.len().max(1) as f64).exp()
+    geometric_mean(calls.iter().map(of)).unwrap_or(1.0)
 }
