@@ -108,8 +108,7 @@ impl Kind {
     /// Begins the next trial, or ends the search.
     fn go_on(&mut self, method: &Method) {
         let Some(search) = &mut self.search else { return };
-        let trial = search.ask().filter(|trial| search.spent() + trial.resource <= method.budget);
-        let Some(trial) = trial else {
+        let Some(trial) = search.ask_within(method.budget) else {
             let settings = &self.settings;
             let ranked = search.ranked(KEPT).into_iter();
             self.recent = Recent::new(ranked.map(|found| (settings.knobs(&found.point), found.micros)));

@@ -44,6 +44,11 @@ pub trait Search: Send {
     /// The next trial; none when the search is over. Asked again before it is told, it says the same.
     fn ask(&mut self) -> Option<Trial>;
 
+    /// The next trial, while all of them together take no more than `budget` full measurements.
+    fn ask_within(&mut self, budget: f64) -> Option<Trial> {
+        self.ask().filter(|trial| self.spent() + trial.resource <= budget)
+    }
+
     /// What the trial that was asked for took, in µs; infinite where the setting cannot run.
     fn tell(&mut self, micros: f64);
 
@@ -59,7 +64,7 @@ pub trait Search: Send {
 
 /// Runs a search to its end, or until it has spent `budget` full measurements. Gives what it has found.
 pub fn drive(search: &mut dyn Search, budget: f64, mut measure: impl FnMut(&Trial) -> f64) -> Option<Found> {
-    while let Some(trial) = search.ask().filter(|trial| search.spent() + trial.resource <= budget) {
+    while let Some(trial) = search.ask_within(budget) {
         search.tell(measure(&trial));
     }
     search.best()

@@ -194,7 +194,7 @@ impl<'a> Plan<'a> {
         let mut noise = Random::of(seed, 1);
         let budget = self.about.budget.map_or(f64::INFINITY, f64::from);
         let mut complete = true;
-        while let Some(trial) = search.ask().filter(|trial| search.spent() + trial.resource <= budget) {
+        while let Some(trial) = search.ask_within(budget) {
             found.search_us += micros(&clock);
             let spread = self.about.noise / (CALLS * trial.resource).sqrt();
             let measured = task.micros(&trial.point) * exp(spread * noise.normal());

@@ -85,7 +85,7 @@ impl<'a> Plan<'a> {
         let mut search = search(self.args.method, seed);
         let mut noise = Random::of(seed, 1);
         let budget = budget(self.args.method, self.args.budget).map_or(f64::INFINITY, f64::from);
-        while let Some(trial) = search.ask().filter(|trial| search.spent() + trial.resource <= budget) {
+        while let Some(trial) = search.ask_within(budget) {
             let spread = self.args.noise / (CALLS * trial.resource).sqrt();
             search.tell(task.micros(&setting(&trial.point)) * exp(spread * noise.normal()));
             advance(0)?;
