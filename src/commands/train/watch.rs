@@ -9,6 +9,7 @@ use dynamiccl_agent::training::{Event, Training};
 
 use super::lesson::{Column, Lesson};
 use crate::progress::Progress;
+use crate::words::percent;
 
 /// Time between two rows, where no judgement makes one.
 const ROW_EVERY: Duration = Duration::from_secs(30);
@@ -128,8 +129,4 @@ fn line(mark: char, cells: &[String]) -> String {
     let width = |at: usize| if at == 0 { 9 } else { 7 };
     let cells = cells.iter().enumerate().map(|(at, cell)| format!("  {cell:>0$}", width(at)));
     format!("{mark}{}", cells.collect::<String>())
-}
-
-fn percent(share: f64) -> String {
-    format!("{:.1}", share * 100.0)
 }
