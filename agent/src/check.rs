@@ -3,7 +3,7 @@
 use dynamiccl_policies::network::Shape;
 
 use crate::config::{Config, EvaluationConfig, LossConfig, NetworkConfig, OptimiserConfig, RolloutConfig};
-use crate::table;
+use crate::memory_table;
 
 /// A setting that no run can have.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -38,7 +38,7 @@ impl NetworkConfig {
         hold("network.expert", expert, wide, expected)?;
         hold("network.resource", resource, wide, expected)?;
         hold("network.critic", critic, |&width| (1..=4096).contains(&width), "give 1 to 4096")?;
-        let fits = |&table: &bool| !table || table::fits(&self.shape());
+        let fits = |&table: &bool| !table || memory_table::fits(&self.shape());
         hold("network.table", table, fits, "give false, or an embedding of 16 and a memory of 200 at least")
     }
 }

@@ -2,6 +2,7 @@
 //! when it is resumed.
 
 use dynamiccl_policies::network::Shape;
+use dynamiccl_spec::action::HEADS;
 use serde::{Deserialize, Serialize};
 
 /// How an agent is trained.
@@ -85,7 +86,7 @@ pub struct LossConfig {
     /// Weight of the entropy, first and last.
     pub entropy: [f32; 2],
     /// What the entropy of each head counts, relative to the others: path, pair, channels, chunk, threads.
-    pub entropy_heads: [f32; 5],
+    pub entropy_heads: [f32; HEADS],
     /// Weight of what choosing as the network does is expected to win, where hindsight knows it.
     pub worth: f32,
     /// Weight of the likelihood of the pairs that should have been chosen, where hindsight knows them.
@@ -201,7 +202,7 @@ impl Default for LossConfig {
             value: 0.5,
             value_clip: 0.2,
             entropy: [0.05, 0.005],
-            entropy_heads: [1.0; 5],
+            entropy_heads: [1.0; HEADS],
             worth: 30.0,
             hindsight: 3.0,
             resources: 3.0,

@@ -8,9 +8,9 @@ use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 
 use crate::config::Config;
+use crate::memory_table;
 use crate::normal::Scaling;
 use crate::params::{Layout, Params, Tensor};
-use crate::table;
 
 /// How open forget gates are.
 const OPEN: f32 = 3.0;
@@ -28,7 +28,7 @@ pub fn start(
         at_random(tensor, params.tensor_mut(tensor.name), rng);
     }
     if table {
-        table::lay(params, contexts, histories);
+        memory_table::lay(params, contexts, histories);
     }
 }
 
@@ -46,7 +46,11 @@ pub fn go_on(params: &mut Params, policy: &Weights, rng: &mut ChaCha8Rng) {
 
 /// What share of the learning rate each parameter gets.
 pub fn pace(config: &Config, layout: &Layout) -> Vec<f32> {
-    if config.network.table { table::pace(layout, config.optimiser.memory) } else { vec![1.0; layout.len()] }
+    if config.network.table {
+        memory_table::pace(layout, config.optimiser.memory)
+    } else {
+        vec![1.0; layout.len()]
+    }
 }
 
 fn at_random(tensor: &Tensor, values: &mut [f32], rng: &mut ChaCha8Rng) {

@@ -20,9 +20,9 @@ use thiserror::Error;
 
 use crate::config::{Config, LossConfig, NetworkConfig, OptimiserConfig, RolloutConfig};
 use crate::learn::{Device, Learner, MissingDevice};
+use crate::memory_table;
 use crate::params::Layout;
 use crate::progress::Update;
-use crate::table;
 use crate::trainer::{At, Makings, Trainer};
 pub use ground::Ground;
 use ground::Lessons;
@@ -96,7 +96,7 @@ impl Fit {
             memory: shape.memory,
             expert: shape.expert,
             resource: shape.resource,
-            table: setup.config.network.table && table::fits(&shape),
+            table: setup.config.network.table && memory_table::fits(&shape),
             ..setup.config.network
         };
         let lessons = setup.ground.lessons(setup.doubts)?;

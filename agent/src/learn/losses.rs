@@ -16,11 +16,23 @@ const SPREADS: [f32; 2] = [-5.0, 3.0];
 const FARTHEST: f32 = 20.0;
 /// What every −ln likelihood of a normal distribution has in common.
 const HALF_LN_TAU: f32 = 0.918_938_5;
-/// Numbers in [`Losses`].
-const FIGURES: usize = 14;
 
-/// The figures of [`Losses`], in the order of its fields: one number each, those that are minimised with
-/// their graph.
+// Where each number of [`Losses`] stands among the figures.
+const POLICY: usize = 0;
+const VALUE: usize = 1;
+/// That of the first head; the others follow.
+const ENTROPY: usize = 2;
+const HINDSIGHT: usize = ENTROPY + HEADS;
+const RESOURCES: usize = HINDSIGHT + 1;
+const ESTIMATE: usize = RESOURCES + 1;
+const GAIN: usize = ESTIMATE + 1;
+const LOST: usize = GAIN + 1;
+const DIVERGENCE: usize = LOST + 1;
+const CLIPPED: usize = DIVERGENCE + 1;
+/// How many they are.
+const FIGURES: usize = CLIPPED + 1;
+
+/// The figures of [`Losses`]: one number each, those that are minimised with their graph.
 #[derive(Debug)]
 pub(super) struct Figures([Tensor<1>; FIGURES]);
 
@@ -46,7 +58,7 @@ impl Figures {
         } else {
             error
         };
-        self.0[1] = error.sum() * (0.5 * weight);
+        self.0[VALUE] = error.sum() * (0.5 * weight);
     }
 
     /// The clipped surrogate and the entropies.
@@ -58,25 +70,25 @@ impl Figures {
         let (ratio, weight) = (ln_ratio.clone().exp(), &targets.drawn);
         let (near, far) = (ratio.clone().clamp(1.0 - clip, 1.0 + clip), ratio.clone());
         let worth = (far * targets.advantages.clone()).min_pair(near * targets.advantages.clone());
-        self.0[0] = (worth * weight.clone()).sum().neg();
+        self.0[POLICY] = (worth * weight.clone()).sum().neg();
         for (head, ln) in said.ln_probabilities.iter().enumerate() {
             let entropy = (ln.clone().exp() * ln.clone()).sum_dim(1).neg();
-            self.0[2 + head] = (entropy * weight.clone()).sum();
+            self.0[ENTROPY + head] = (entropy * weight.clone()).sum();
         }
         let (ratio, ln_ratio) = (ratio.detach(), ln_ratio.detach());
         let moved = (ratio.clone() - 1.0).abs().greater_elem(clip).float();
-        self.0[FIGURES - 2] = ((ratio - 1.0 - ln_ratio) * weight.clone()).sum();
-        self.0[FIGURES - 1] = (moved * weight.clone()).sum();
+        self.0[DIVERGENCE] = ((ratio - 1.0 - ln_ratio) * weight.clone()).sum();
+        self.0[CLIPPED] = (moved * weight.clone()).sum();
     }
 
     /// The likelihoods of what should have been chosen, of what it would have won, and of what every pair would
     /// have taken; and what is expected to be lost.
     pub fn add_hindsight(&mut self, [pairs, resources, gain, times, lost]: [Tensor<1>; 5], weight: f32) {
-        self.0[2 + HEADS] = pairs * weight;
-        self.0[3 + HEADS] = resources * weight;
-        self.0[4 + HEADS] = self.0[4 + HEADS].clone() + times * weight;
-        self.0[5 + HEADS] = self.0[5 + HEADS].clone() + gain * weight;
-        self.0[6 + HEADS] = lost * weight;
+        self.0[HINDSIGHT] = pairs * weight;
+        self.0[RESOURCES] = resources * weight;
+        self.0[ESTIMATE] = self.0[ESTIMATE].clone() + times * weight;
+        self.0[GAIN] = self.0[GAIN].clone() + gain * weight;
+        self.0[LOST] = lost * weight;
     }
 
     /// The likelihoods of times and gains.
@@ -84,16 +96,26 @@ impl Figures {
         let pair = &targets.choices[Head::Pair as usize];
         let [mean, spread] = [0, PAIRS]
             .map(|first| (said.estimates.clone().narrow(1, first, PAIRS) * pair.clone()).sum_dim(1));
-        self.0[4 + HEADS] = surprise(mean, spread, &targets.times, &targets.timed);
+        self.0[ESTIMATE] = surprise(mean, spread, &targets.times, &targets.timed);
         let [mean, spread] = [0, 1].map(|at| said.gain.clone().narrow(1, at, 1));
-        self.0[5 + HEADS] = surprise(mean, spread, &targets.gains, &targets.gained);
+        self.0[GAIN] = surprise(mean, spread, &targets.gains, &targets.gained);
     }
 
     /// What is minimised, and every figure.
     pub fn weighted(self, by: &Coefficients, device: &Device) -> (Tensor<1>, Tensor<1>) {
-        let mut weights = vec![by.of.policy, by.of.value];
-        weights.extend(by.of.entropy_heads.map(|of_head| -by.entropy * of_head));
-        weights.extend([by.of.hindsight, by.of.resources, by.of.estimate, by.of.gain, by.of.worth, 0.0, 0.0]);
+        let by_figure = [
+            (POLICY, by.of.policy),
+            (VALUE, by.of.value),
+            (HINDSIGHT, by.of.hindsight),
+            (RESOURCES, by.of.resources),
+            (ESTIMATE, by.of.estimate),
+            (GAIN, by.of.gain),
+            (LOST, by.of.worth),
+        ];
+        let of_heads = (ENTROPY..).zip(by.of.entropy_heads.map(|of_head| -by.entropy * of_head));
+        // What is only watched counts nothing.
+        let mut weights = [0.0; FIGURES];
+        by_figure.into_iter().chain(of_heads).for_each(|(figure, weight)| weights[figure] = weight);
         let figures = Tensor::cat(self.0.into(), 0);
         ((figures.clone() * Tensor::from_floats(weights.as_slice(), device)).sum(), figures)
     }
@@ -103,10 +125,18 @@ impl Losses {
     /// The figures, read from the device.
     pub(super) fn of(figures: Tensor<1>) -> Self {
         let figures: [f32; FIGURES] = numbers(figures).try_into().expect("all figures");
-        let [policy, value, path, pair, channels, chunk, threads, rest @ ..] = figures;
-        let [hindsight, resources, estimate, gain, lost, divergence, clipped] = rest;
-        let entropy = [path, pair, channels, chunk, threads];
-        Losses { policy, value, entropy, hindsight, resources, estimate, gain, lost, divergence, clipped }
+        Losses {
+            policy: figures[POLICY],
+            value: figures[VALUE],
+            entropy: std::array::from_fn(|head| figures[ENTROPY + head]),
+            hindsight: figures[HINDSIGHT],
+            resources: figures[RESOURCES],
+            estimate: figures[ESTIMATE],
+            gain: figures[GAIN],
+            lost: figures[LOST],
+            divergence: figures[DIVERGENCE],
+            clipped: figures[CLIPPED],
+        }
     }
 }
 

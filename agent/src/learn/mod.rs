@@ -21,6 +21,8 @@ mod tests;
 mod thoughts;
 mod work;
 
+use dynamiccl_spec::action::HEADS;
+
 use crate::config::LossConfig;
 use crate::rollout::Rollout;
 
@@ -92,7 +94,7 @@ pub struct Losses {
     /// The critic's error.
     pub value: f32,
     /// Entropy by head.
-    pub entropy: [f32; 5],
+    pub entropy: [f32; HEADS],
     /// −ln likelihood of the pairs that should have been chosen.
     pub hindsight: f32,
     /// −ln likelihood of the channels and chunks that each pair should have had.
