@@ -10,7 +10,7 @@ use dynamiccl_spec::{Choice, Collective, CostTable, Head, Knobs, Mask, Path};
 use crate::cluster::{Cluster, ClusterError, CommOptions};
 use crate::model::{Call, Fabric};
 use crate::nccl::{Communicator, Realised};
-use crate::world::{Conditions, Field, Modes, World};
+use crate::world::{Field, Modes, World};
 
 /// One communicator in one world.
 #[derive(Debug, Clone)]
@@ -52,7 +52,7 @@ impl Simulator {
 
     /// The true time of a realised setting: its noise-free mean in calm conditions.
     pub fn micros(&self, collective: Collective, bytes: u64, realised: &Realised) -> f64 {
-        self.micros_on(&self.fabric, collective, bytes, realised)
+        self.micros_of(&self.fabric, &Call::of(collective, bytes, realised))
     }
 
     /// What the links do: calm, with nothing beside. Surroundings and conditions make others of it.
@@ -67,21 +67,6 @@ impl Simulator {
             .as_ref()
             .map_or(1.0, |f| f.factor(call.collective, call.pair, call.channels, call.bytes));
         fabric.time(call) * field
-    }
-
-    /// The true time given the conditions.
-    pub fn micros_under(
-        &self,
-        conditions: &Conditions,
-        collective: Collective,
-        bytes: u64,
-        realised: &Realised,
-    ) -> f64 {
-        self.micros_on(&self.fabric.under(conditions), collective, bytes, realised) + conditions.stall
-    }
-
-    fn micros_on(&self, fabric: &Fabric, collective: Collective, bytes: u64, realised: &Realised) -> f64 {
-        self.micros_of(fabric, &Call::of(collective, bytes, realised))
     }
 
     /// The two modes of a setting, where the world gives it two.

@@ -113,7 +113,9 @@ proptest! {
             prop_assert!(micros.is_finite() && micros > 0.0, "{micros} for {realised:?}");
             if let Some(mut weather) = world.weather(&case.cluster, case.nodes) {
                 let conditions = weather.advance(1e9);
-                let micros = simulator.micros_under(&conditions, collective, bytes, &realised);
+                let fabric = simulator.fabric().under(&conditions);
+                let call = Call::of(collective, bytes, &realised);
+                let micros = simulator.micros_of(&fabric, &call) + conditions.stall;
                 let felt = weather.luck().apply(micros, simulator.modes(bytes, &realised));
                 prop_assert!(felt.is_finite() && felt > 0.0, "{felt} under {conditions:?}");
             }

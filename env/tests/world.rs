@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use dynamiccl_env::cluster::{Cluster, CommOptions};
-use dynamiccl_env::model::ConstantsFile;
+use dynamiccl_env::model::{Call, ConstantsFile};
 use dynamiccl_env::sim::Simulator;
 use dynamiccl_env::world::{Conditions, Field, World};
 use dynamiccl_spec::{Algorithm, Collective, Pair, Protocol};
@@ -116,6 +116,7 @@ fn conditions_come_and_go_and_slow_a_call_down() {
         let simulator = Simulator::new(&cluster, 4, &CommOptions::default(), &world).unwrap();
         let mut weather = world.weather(&cluster, 4).unwrap();
         let own = simulator.own(Collective::AllReduce, 1 << 30).unwrap();
+        let call = Call::of(Collective::AllReduce, 1 << 30, &own.realised);
         for _ in 0..50 {
             let conditions = weather.advance(60e6);
             steps += 1;
@@ -123,7 +124,7 @@ fn conditions_come_and_go_and_slow_a_call_down() {
             slow += i32::from(conditions.speed < 1.0);
             faults += i32::from(conditions.stall > 0.0);
             let worse = Conditions { latency: conditions.latency.max(1.0), stall: 0.0, ..conditions };
-            let micros = simulator.micros_under(&worse, Collective::AllReduce, 1 << 30, &own.realised);
+            let micros = simulator.micros_of(&simulator.fabric().under(&worse), &call);
             assert!(micros >= own.micros * (1.0 - 1e-12), "{conditions:?}");
         }
     }

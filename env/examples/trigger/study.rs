@@ -1,8 +1,8 @@
 //! Series of noisy times from the simulator with a change put in, and what the trigger makes of them.
 
 use dynamiccl_env::cluster::{Cluster, ClusterError, CommOptions, InterLink};
-use dynamiccl_env::model::ConstantsFile;
 use dynamiccl_env::model::constants::Weather;
+use dynamiccl_env::model::{Call, ConstantsFile};
 use dynamiccl_env::nccl::Realised;
 use dynamiccl_env::sim::Simulator;
 use dynamiccl_env::trigger::{Key, Ran, Trigger, TriggerConfig};
@@ -214,7 +214,7 @@ impl Place {
             let since = i64::from(call) - i64::from(BEFORE);
             let (realised, predicted) = settings[rng.random_range(0..settings.len())];
             let conditions = change.conditions(since);
-            let truth = simulator.micros_under(&conditions, collective, bytes, &realised);
+            let truth = micros(&simulator, &conditions, &Call::of(collective, bytes, &realised));
             let measured = weather.luck().apply(truth, simulator.modes(bytes, &realised));
             let pause = change == Change::Pauses && rng.random::<f64>() < PAUSES.0;
             let measured = if pause { measured + truth * PAUSES.1 } else { measured };
@@ -229,11 +229,16 @@ impl Place {
         }
         outcome.delays.push(alarm);
         let time = |since| {
-            let conditions = change.conditions(since);
-            simulator.micros_under(&conditions, collective, bytes, &settings[0].0)
+            let call = Call::of(collective, bytes, &settings[0].0);
+            micros(&simulator, &change.conditions(since), &call)
         };
         Ok((time(i64::from(AFTER)) / time(-1)).ln())
     }
+}
+
+/// The true time of a call in these conditions.
+fn micros(simulator: &Simulator, conditions: &Conditions, call: &Call) -> f64 {
+    simulator.micros_of(&simulator.fabric().under(conditions), call) + conditions.stall
 }
 
 /// NCCL's own setting, or some at random, each with NCCL's prediction.

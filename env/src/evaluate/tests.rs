@@ -295,8 +295,7 @@ impl Tuner for Curious {
 }
 
 fn report_of(tallies: Vec<Tally>) -> TunerReport {
-    let realised =
-        Realised { pair: RING, max_channels: 8, channels: 8, threads: 512, chunk_bytes: 1, share_bytes: 1 };
+    let realised = Realised { pair: RING, max_channels: 8, channels: 8, threads: 512, chunk_bytes: 1 };
     let choice = |channels: u8| (Choice([0, RING.index() as u8, channels, 0, 0]), realised);
     let cell = |collective| Cell {
         place: Place { cluster: "made_up".to_owned(), nodes: 2, collective, bytes: 1 << 20 },
@@ -469,8 +468,7 @@ fn what_several_workers_found_of_one_place_is_one_cell() {
         };
         Gathered { cells: vec![cell], players: vec![vec![tally]] }
     };
-    let realised =
-        Realised { pair: RING, max_channels: 8, channels: 8, threads: 512, chunk_bytes: 1, share_bytes: 1 };
+    let realised = Realised { pair: RING, max_channels: 8, channels: 8, threads: 512, chunk_bytes: 1 };
     let [a, b] = [1, 2].map(|channels| (Choice([0, 0, channels, 0, 0]), realised));
     let mut joined = Gathered::join(vec![part(vec![a, b], vec![5, 1]), part(vec![b], vec![3])]);
     assert_eq!((joined.cells.len(), joined.cells[0].choices.len()), (1, 2));

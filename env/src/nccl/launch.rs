@@ -22,13 +22,6 @@ pub struct Launch {
     pub chunk_bytes: u64,
 }
 
-impl Launch {
-    /// Bytes of the most loaded channel.
-    pub fn largest_share(&self) -> u64 {
-        self.share.into_iter().max().unwrap_or(0)
-    }
-}
-
 /// The largest chunk that a plugin may ask for. For NVLS this is below what NCCL checks: NCCL clamps
 /// to the Simple buffer, but NVLS runs in smaller buffers of its own.
 pub const fn chunk_ceiling(collective: Collective, pair: Pair) -> u64 {

@@ -18,8 +18,6 @@ pub struct Realised {
     pub threads: u32,
     /// Payload of one step of a channel.
     pub chunk_bytes: u64,
-    /// Bytes of the most loaded channel.
-    pub share_bytes: u64,
 }
 
 impl Communicator {
@@ -50,7 +48,6 @@ impl Communicator {
             channels,
             threads,
             chunk_bytes: chosen_chunk(collective, pair, own_chunk, chunk),
-            share_bytes: share.into_iter().max().unwrap_or(0),
         })
     }
 }

@@ -71,14 +71,7 @@ mod tests {
     #[test]
     fn whatever_runs_differently_is_another_setting() {
         let pair = Pair::new(Algorithm::Ring, Protocol::LL);
-        let base = Realised {
-            pair,
-            max_channels: 8,
-            channels: 8,
-            threads: 512,
-            chunk_bytes: 1 << 17,
-            share_bytes: 1 << 20,
-        };
+        let base = Realised { pair, max_channels: 8, channels: 8, threads: 512, chunk_bytes: 1 << 17 };
         let others = [
             Realised { pair: Pair::new(Algorithm::Tree, Protocol::LL), ..base },
             Realised { channels: 4, ..base },
@@ -87,7 +80,7 @@ mod tests {
             Realised { chunk_bytes: 1 << 16, ..base },
         ];
         assert!(others.iter().all(|other| Ran::of(other) != Ran::of(&base)));
-        assert_eq!(Ran::of(&Realised { share_bytes: 1, max_channels: 9, ..base }), Ran::of(&base));
+        assert_eq!(Ran::of(&Realised { max_channels: 9, ..base }), Ran::of(&base));
         assert!(Path::ALL.iter().all(|&path| Ran::path(path) != Ran::of(&base)));
     }
 }

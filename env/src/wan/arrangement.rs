@@ -37,19 +37,6 @@ impl Arrangement {
         Arrangement { routes: Routes::usual(network, &ring), ring }
     }
 
-    /// The same, told from the datacentre on that stands so many later in the ring.
-    pub fn turned(&self, network: &Network, by: usize) -> Self {
-        let starts = |&place: &usize| {
-            let before = if place == 0 { self.ring.0.len() } else { place } - 1;
-            network.home(self.ring.0[place].into()) != network.home(self.ring.0[before].into())
-        };
-        let place = (0..self.ring.0.len()).filter(starts).nth(by).unwrap_or(0);
-        let mut turned = self.clone();
-        turned.ring.0.rotate_left(place);
-        turned.routes.0.rotate_left(by);
-        turned
-    }
-
     /// The same ring over the widest routes; over its own where those would be slower, which can be where
     /// routers store before they forward.
     pub fn rerouted(&self, setting: &Setting, sample: &Sample, work: &mut Work) -> Routes {
@@ -115,5 +102,50 @@ impl Work {
     /// ms of a collective over hops that are known.
     pub(super) fn clock(&mut self, hops: &[Hop], chunks: &[f64]) -> f64 {
         self.clock.time(hops, chunks)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::wan::{Datacentre, Forwarding, Schedule, Search, Traffic};
+
+    /// The same, told from the datacentre on that stands so many later in the ring.
+    fn turned(at: &Arrangement, network: &Network, by: usize) -> Arrangement {
+        let starts = |&place: &usize| {
+            let before = if place == 0 { at.ring.0.len() } else { place } - 1;
+            network.home(at.ring.0[place].into()) != network.home(at.ring.0[before].into())
+        };
+        let place = (0..at.ring.0.len()).filter(starts).nth(by).unwrap_or(0);
+        let mut turned = at.clone();
+        turned.ring.0.rotate_left(place);
+        turned.routes.0.rotate_left(by);
+        turned
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(200))]
+
+        /// A ring has no beginning: told from another datacentre on, it is the same.
+        #[test]
+        fn a_ring_takes_as_long_from_wherever_it_is_told(
+            sizes in prop::collection::vec((1usize..5, 1usize..4), 2..4),
+            collective in prop::sample::select(Schedule::KNOWN.to_vec()),
+            forwarding in prop::sample::select(vec![Forwarding::CutThrough, Forwarding::StoreAndForward]),
+            (chunk_mb, delay_ms) in (1.0f64..64.0, 0.0f64..10.0),
+            seed: u64,
+            from: prop::sample::Index,
+        ) {
+            let sizes: Vec<_> = sizes.into_iter().map(|(gpus, routers)| Datacentre { gpus, routers }).collect();
+            let setting = Setting::new(Network::new(&sizes).unwrap()).unwrap().with_collective(collective).unwrap();
+            let setting = Setting { forwarding, chunk_mb, delay_ms, ..setting };
+            let links = Traffic::new(&setting, 0.0, seed, 0).next_sample();
+            let best = Search::new(&setting.network).widest_routes(&setting, &links).0;
+            let turned = turned(&best, &setting.network, from.index(sizes.len()));
+            let [told, again] = [&best, &turned].map(|at| Work::default().time(&setting, at, &links));
+            prop_assert!((again - told).abs() <= 1e-9 * told);
+        }
     }
 }

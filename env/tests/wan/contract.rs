@@ -5,10 +5,8 @@ use std::sync::Arc;
 use dynamiccl_env::gym::check::{CheckOptions, check};
 use dynamiccl_env::gym::{Action, Dressed, Env, Observation, RandomActor};
 use dynamiccl_env::wan::control::{Controller, Move, View};
-use dynamiccl_env::wan::{Costs, Course, Lesson, Reference, Traffic, WanCurriculum, WanEnv};
+use dynamiccl_env::wan::{Course, Lesson, Reference, Traffic, WanCurriculum, WanEnv};
 use dynamiccl_spec::features::{CONTEXT_WIDTH, HISTORY_WIDTH};
-
-use crate::study;
 
 fn curriculum() -> Arc<WanCurriculum> {
     Arc::new(WanCurriculum::load("wan").unwrap())
@@ -63,20 +61,21 @@ impl Controller for Recorder {
 #[test]
 fn a_controller_sees_what_the_environment_shows() {
     for lag in [0, 2] {
-        let costs = Costs { rebuild_ms: 100.0, reroute_ms: 5.0 };
-        let (setting, reference) = (study(4), Reference::Mean);
-        let lesson = Lesson { setting: setting.clone(), costs, rho: 0.9, lag, collectives: 40, reference };
-        let mut env = WanEnv::of_lesson(lesson);
+        let mut curriculum = WanCurriculum::load("wan").unwrap();
+        (curriculum.file.collectives, curriculum.file.reference) = (40, Reference::Mean);
+        curriculum.file.lag = toml::Value::from(vec![lag]).try_into().unwrap();
+        let mut env = WanEnv::new(Arc::new(curriculum.clone()));
         let mut seen = Observation::new(env.spaces());
         env.reset(Some(7), &mut seen).unwrap();
-        // The environment's traffic: the second number that its generator gives seeds it.
+        // The environment's traffic: of what its generator gives after the job, the second number seeds it.
         let mut rng = env.stream().unwrap().rng();
+        let Lesson { setting, costs, rho, .. } = curriculum.draw(&mut rng);
         let seeds: [u64; 2] = std::array::from_fn(|_| rand::RngExt::random(&mut rng));
         let course =
-            Course::draw(&setting, Traffic::new(&setting, 0.9, seeds[1], 0), 40, |_| Ok::<_, ()>(()))
+            Course::draw(&setting, Traffic::new(&setting, rho, seeds[1], 0), 40, |_| Ok::<_, ()>(()))
                 .unwrap();
         let mut recorder = Recorder(Vec::new(), RandomActor::new(5));
-        let passed = course.run(&setting, costs, lag, &mut recorder, || Ok::<_, ()>(())).unwrap();
+        let passed = course.run(&setting, costs, lag as usize, &mut recorder, || Ok::<_, ()>(())).unwrap();
         let (mut actor, mut sum) = (RandomActor::new(5), 0.0);
         for shown in &recorder.0 {
             assert_eq!(

@@ -1,7 +1,6 @@
 //! A running job in traffic that goes on.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
 
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
@@ -24,7 +23,7 @@ const SPREAD: f64 = 10.0;
 /// A running job.
 #[derive(Debug)]
 pub struct Episode {
-    lesson: Arc<Lesson>,
+    lesson: Lesson,
     traffic: Traffic,
     /// The links with their best arrangement, as seen first and as they are last.
     links: VecDeque<(Sample, (Arrangement, f64))>,
@@ -40,7 +39,7 @@ pub struct Episode {
 
 impl Episode {
     /// A job whose traffic comes from this generator.
-    pub fn new(lesson: Arc<Lesson>, rng: &mut ChaCha8Rng) -> Self {
+    pub fn new(lesson: Lesson, rng: &mut ChaCha8Rng) -> Self {
         let setting = &lesson.setting;
         let (usual, mut work) = (Arrangement::usual(&setting.network), Work::default());
         let mut survey = Traffic::new(setting, 0.0, rng.random(), 0);

@@ -11,7 +11,7 @@ use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
 
 use super::control::Move;
-use super::curriculum::{Lesson, WanCurriculum};
+use super::curriculum::WanCurriculum;
 use crate::gym::{Action, Env, EnvError, Observation, Spaces, Transition};
 use crate::sim_env::Stream;
 use episode::Episode;
@@ -20,18 +20,11 @@ use episode::Episode;
 #[derive(Debug)]
 pub struct WanEnv {
     spaces: Arc<Spaces>,
-    jobs: Jobs,
+    curriculum: Arc<WanCurriculum>,
     rng: Option<ChaCha8Rng>,
     /// Where the stream stood when the running episode began.
     began: Option<Stream>,
     episode: Option<Episode>,
-}
-
-/// Where jobs come from.
-#[derive(Debug, Clone)]
-enum Jobs {
-    Drawn(Arc<WanCurriculum>),
-    Fixed(Arc<Lesson>),
 }
 
 /// What a step tells beside its reward.
@@ -50,16 +43,7 @@ pub struct WanInfo {
 impl WanEnv {
     /// Jobs drawn from a curriculum.
     pub fn new(curriculum: Arc<WanCurriculum>) -> Self {
-        Self::over(Jobs::Drawn(curriculum))
-    }
-
-    /// One job over and over, each time in other traffic.
-    pub fn of_lesson(lesson: Lesson) -> Self {
-        Self::over(Jobs::Fixed(Arc::new(lesson)))
-    }
-
-    fn over(jobs: Jobs) -> Self {
-        WanEnv { spaces: Arc::new(features::spaces()), jobs, rng: None, began: None, episode: None }
+        WanEnv { spaces: Arc::new(features::spaces()), curriculum, rng: None, began: None, episode: None }
     }
 
     /// The spaces, as every such environment has them.
@@ -93,10 +77,7 @@ impl Env for WanEnv {
         self.began = self.rng.as_ref().map(Stream::of);
         self.episode = None;
         let rng = self.rng.as_mut().ok_or(EnvError::NoEpisode("the first reset needs a seed"))?;
-        let lesson = match &self.jobs {
-            Jobs::Drawn(curriculum) => Arc::new(curriculum.draw(rng)),
-            Jobs::Fixed(lesson) => Arc::clone(lesson),
-        };
+        let lesson = self.curriculum.draw(rng);
         let episode = self.episode.insert(Episode::new(lesson, rng));
         episode.observe(into);
         Ok(WanInfo::default())
