@@ -10,6 +10,15 @@ use crate::gym::{Env, EnvError, FeatureSpace, Observation, RandomActor, Spaces};
 /// Steps between two reports of progress.
 pub const CHUNK: u64 = 1000;
 
+/// A walk under way.
+struct Walk<'a> {
+    options: &'a CheckOptions,
+    spaces: Spaces,
+    observation: Observation,
+    actions: RandomActor,
+    steps: u64,
+}
+
 /// Walks; answers with the steps that were taken.
 pub fn walk<E: Env, X>(
     env: &mut E,
@@ -18,28 +27,45 @@ pub fn walk<E: Env, X>(
     progress: &mut impl FnMut(u64) -> Result<(), X>,
 ) -> Result<u64, X> {
     let spaces = env.spaces().clone();
-    let mut observation = Observation::new(&spaces);
-    let mut actions = RandomActor::new(options.seeds.first().copied().unwrap_or(0));
-    let (mut steps, mut episodes) = (0, 0);
-    while steps < options.steps {
+    let observation = Observation::new(&spaces);
+    let actions = RandomActor::new(options.seeds.first().copied().unwrap_or(0));
+    let mut walk = Walk { options, spaces, observation, actions, steps: 0 };
+    let mut episodes = 0;
+    while walk.steps < options.steps {
         // Every seed once, then whatever follows without one.
         let seed = options.seeds.get(episodes).copied();
         episodes += 1;
-        if let Err(error) = env.reset(seed, &mut observation) {
+        if let Err(error) = env.reset(seed, &mut walk.observation) {
             findings.note(Rule::Reset, || format!("reset({seed:?}) of episode {episodes}: {error}"));
             // Without a single step there is nothing to wait for.
-            if episodes > options.seeds.len() && steps == 0 {
+            if episodes > options.seeds.len() && walk.steps == 0 {
                 break;
             }
-            steps += 1;
+            walk.steps += 1;
             continue;
         }
+        let length = walk.episode(env, findings, progress)?;
+        // An episode in which nothing is legal must not hold up the walk.
+        walk.steps += u64::from(length == 0);
+    }
+    Ok(walk.steps)
+}
+
+impl Walk<'_> {
+    /// Goes through the episode that has begun; answers with its steps.
+    fn episode<E: Env, X>(
+        &mut self,
+        env: &mut E,
+        findings: &mut Findings,
+        progress: &mut impl FnMut(u64) -> Result<(), X>,
+    ) -> Result<u64, X> {
+        let longest = self.options.longest_episode;
         let mut length = 0;
-        look(&spaces, &observation, findings);
-        while let Some(action) = actions.try_act(&observation) {
-            let taken = env.step(&action, &mut observation);
-            (length, steps) = (length + 1, steps + 1);
-            if steps % CHUNK == 0 {
+        look(&self.spaces, &self.observation, findings);
+        while let Some(action) = self.actions.try_act(&self.observation) {
+            let taken = env.step(&action, &mut self.observation);
+            (length, self.steps) = (length + 1, self.steps + 1);
+            if self.steps % CHUNK == 0 {
                 progress(CHUNK)?;
             }
             let over = match taken {
@@ -47,22 +73,20 @@ pub fn walk<E: Env, X>(
                     if !transition.reward.is_finite() {
                         findings.note(Rule::Reward, || format!("{} in step {length}", transition.reward));
                     }
-                    look(&spaces, &observation, findings);
+                    look(&self.spaces, &self.observation, findings);
                     transition.terminated || transition.truncated
                 }
                 Err(error) => refused(&error, length, findings),
             };
-            if length > options.longest_episode {
-                findings.note(Rule::End, || format!("no end within {} steps", options.longest_episode));
+            if length > longest {
+                findings.note(Rule::End, || format!("no end within {longest} steps"));
             }
-            if over || length > options.longest_episode || steps >= options.steps {
+            if over || length > longest || self.steps >= self.options.steps {
                 break;
             }
         }
-        // An episode in which nothing is legal must not hold up the walk.
-        steps += u64::from(length == 0);
+        Ok(length)
     }
-    Ok(steps)
 }
 
 /// A legal action was refused: the episode is over unsaid, or the action was not accepted.
