@@ -12,6 +12,7 @@ pub mod average;
 pub mod check;
 pub mod config;
 pub mod critic;
+pub mod error;
 pub mod fit;
 pub mod gae;
 mod layers;

@@ -6,13 +6,12 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use dynamiccl_env::cluster::ClusterError;
-use dynamiccl_env::gym::{Env, EnvError, seed_of};
+use dynamiccl_env::gym::{Env, seed_of};
 use dynamiccl_policies::network::Weights;
 use serde::{Deserialize, Serialize};
-use thiserror::Error;
 
 use crate::config::Config;
+use crate::error::TrainError;
 use crate::learn::{Device, Learner, MissingDevice};
 use crate::params::Layout;
 use crate::progress::Update;
@@ -36,31 +35,6 @@ pub struct Setup<S> {
     pub threads: usize,
     /// Where gradients are worked out.
     pub device: Device,
-}
-
-/// Why training cannot go on.
-#[derive(Debug, Error)]
-pub enum TrainError {
-    /// An environment failed.
-    #[error(transparent)]
-    Env(#[from] EnvError),
-    /// A machine failed.
-    #[error(transparent)]
-    Cluster(#[from] ClusterError),
-    /// The device is not here.
-    #[error(transparent)]
-    Device(#[from] MissingDevice),
-    /// What a curriculum's file says about the agent is nothing that can be said.
-    #[error("{file}: agent: {why}")]
-    Agent {
-        /// The file.
-        file: String,
-        /// What is wrong.
-        why: String,
-    },
-    /// What was saved does not fit.
-    #[error("the checkpoint does not fit this run: {0}; resume it with the configuration it was made with")]
-    Snapshot(&'static str),
 }
 
 /// A curriculum being learned.

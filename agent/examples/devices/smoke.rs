@@ -4,9 +4,10 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use dynamiccl_agent::Config;
+use dynamiccl_agent::error::TrainError;
 use dynamiccl_agent::learn::{Coefficients, Device, MissingDevice};
 use dynamiccl_agent::subject::Knobs;
-use dynamiccl_agent::training::{Event, Setup, TrainError, Training};
+use dynamiccl_agent::training::{Event, Setup, Training};
 use dynamiccl_env::curriculum::Curriculum;
 use dynamiccl_env::model::ConstantsFile;
 

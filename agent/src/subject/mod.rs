@@ -21,10 +21,10 @@ pub use rails::{Rails, RailsCell, RailsVerdict};
 pub use wan::{Wan, WanCell, WanVerdict};
 
 use crate::config::Config;
+use crate::error::TrainError;
 use crate::rollout::Trainable;
 use crate::run::map::Maps;
 use crate::run::settings::StageSettings;
-use crate::training::TrainError;
 
 /// One figure by place: `tier1`, `rho0.95`, `pp8`, and `all` over all of them.
 pub type ByPlace = BTreeMap<String, f64>;

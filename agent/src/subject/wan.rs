@@ -19,8 +19,8 @@ use serde::Serialize;
 use super::actor::Actor;
 use super::{Figures, Look, Stop, Subject, Verdict, usual, with_mean};
 use crate::config::Config;
+use crate::error::TrainError;
 use crate::run::settings::StageSettings;
-use crate::training::TrainError;
 
 /// GPUs of a datacentre, and routers, where a policy is judged.
 const STUDY: [usize; 2] = [4, 2];

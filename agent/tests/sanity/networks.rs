@@ -1,9 +1,10 @@
 //! Networks that change, for the real trainer: something is learned on them within seconds, and a run that was put away
 //! goes on to the same bits.
 
+use dynamiccl_agent::error::TrainError;
 use dynamiccl_agent::learn::Device;
 use dynamiccl_agent::subject::{Rails, Subject, Wan};
-use dynamiccl_agent::training::{Setup, TrainError, Training};
+use dynamiccl_agent::training::{Setup, Training};
 use dynamiccl_env::rails::RailsStage;
 use dynamiccl_env::wan::WanCurriculum;
 
