@@ -281,6 +281,19 @@ impl<S: Subject> Training<S> {
         Ok(Event::Judged { step: self.steps(), stage: self.stage, verdict, best, seconds })
     }
 
+    /// Judges the best policy of this stage anew, for it is judged otherwise now; and forgets the present one's regret, so
+    /// that no stage ends by what the former judgement found.
+    pub fn judge_best_anew<E: Stop>(&mut self, going_on: impl Fn() -> Result<(), E> + Sync) -> Result<(), E> {
+        if let Some(best) = &self.best {
+            let worlds = self.setup.config.evaluation.worlds;
+            let verdict = self.look(&best.weights, VALIDATION, worlds, |_| going_on())?;
+            let (regret, score) = (verdict.regret(), verdict.score());
+            self.best = self.best.take().map(|best| Best { regret, score, ..best });
+        }
+        self.regret = None;
+        Ok(())
+    }
+
     /// Judges a policy on the present stage, in so many worlds of a seed; `step` is told how far that is and stops with
     /// its error.
     pub fn look<E: Stop>(

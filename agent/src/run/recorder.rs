@@ -1,5 +1,6 @@
 //! What happens in a run, written down: lines, TensorBoard's events, the best policy so far, checkpoints.
 
+use std::fs::File;
 use std::time::Instant;
 
 use dynamiccl_policies::network::Weights;
@@ -57,11 +58,16 @@ impl<S: Subject> Recorder<S> {
     /// Begins to write, after what there was before.
     pub fn new(run: &Run, stages: &[S::Stage], before: Before) -> Result<Self, RunError> {
         let metrics = Metrics::open(&run.path(METRICS), before.lines)?;
+        let board = Board::create(&run.path(BOARD), before.step, before.events)?;
+        // A checkpoint counts on these files, so their names must be on the disk before it is.
+        for folder in [run.path(BOARD), run.folder().to_owned()] {
+            File::open(&folder).and_then(|folder| folder.sync_all()).map_err(RunError::write(&folder))?;
+        }
         Ok(Recorder {
             stages: stages.to_vec(),
             watched: before.watched,
             metrics,
-            board: Board::create(&run.path(BOARD), before.step, before.events)?,
+            board,
             maps: None,
             began: Instant::now(),
             before: (before.seconds, before.step),

@@ -81,6 +81,12 @@ impl Change {
         let seats = ["config.rollout.environments", "config.rollout.held"];
         parts.iter().any(|part| self.field.starts_with(part)) || seats.contains(&self.field.as_str())
     }
+
+    /// Whether a policy is judged otherwise after it, so that what was found before cannot be compared.
+    pub fn is_of_judgement(&self) -> bool {
+        let how = ["config.evaluation.worlds", "config.evaluation.margin", "constants"];
+        self.field.starts_with("stages.") || how.contains(&self.field.as_str())
+    }
 }
 
 impl fmt::Display for Change {
@@ -282,6 +288,20 @@ mod tests {
             changes.iter().filter(|change| change.is_final()).map(|change| change.field.as_str()).collect();
         let expected = ["network.table", "rollout.environments", "rollout.held", "without.anchor"];
         assert_eq!(finals, expected.map(|field| format!("config.{field}")));
+    }
+
+    #[test]
+    fn what_is_judged_otherwise_cannot_be_compared() {
+        let (old, mut new) = (settings(), settings());
+        new.config.loss.value = 0.25;
+        new.config.evaluation.every = 9;
+        new.config.evaluation.worlds = 9;
+        new.constants = "blind".to_owned();
+        new.stages[0].fingerprint = "other".to_owned();
+        let changes = old.changes(&new);
+        let fields = changes.iter().filter(|change| change.is_of_judgement());
+        let fields: Vec<&str> = fields.map(|change| change.field.as_str()).collect();
+        assert_eq!(fields, ["config.evaluation.worlds", "constants", "stages.smoke.fingerprint"]);
     }
 
     #[test]

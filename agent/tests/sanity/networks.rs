@@ -92,3 +92,24 @@ fn a_run_on_a_wan_goes_on_to_the_same_bits() {
 fn a_run_on_rails_goes_on_to_the_same_bits() {
     goes_on(rails);
 }
+
+/// What is judged in more worlds has another score, so the best policy of a run must have it before others are compared.
+#[test]
+fn the_best_policy_is_judged_anew_where_it_is_judged_otherwise() {
+    let with_worlds = |worlds| {
+        let mut setup = setup(wan(), 1);
+        (setup.config.evaluation.every, setup.config.evaluation.worlds) = (1, worlds);
+        setup
+    };
+    let mut training = Training::new(with_worlds(1)).expect("a run that begins");
+    step(&mut training, 2);
+    let before = training.best().expect("it was judged").clone();
+    let mut again = Training::resume(with_worlds(2), training.snapshot()).expect("it was put away whole");
+    assert_eq!(again.best().map(|best| best.score), Some(before.score));
+    again.judge_best_anew(|| Ok::<_, TrainError>(())).expect("a judgement");
+    let best = again.best().expect("it is still there").clone();
+    assert_eq!((best.step, &best.weights), (before.step, &before.weights));
+    assert_ne!(best.score, before.score);
+    again.judge_best_anew(|| Ok::<_, TrainError>(())).expect("a judgement");
+    assert_eq!(again.best().map(|best| best.score), Some(best.score));
+}

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Error, Result, ensure};
 use dynamiccl_agent::learn::Device;
 use dynamiccl_agent::run::clock::Utc;
 use dynamiccl_agent::run::recorder::Before;
@@ -117,13 +117,23 @@ fn resume<L: Lesson>(
         session.output.note(format_args!("{broken}; going on from an older one"));
     }
     let before = Before::from(&resumed.saved);
-    let training = Training::resume(setup, resumed.saved.snapshot)?;
+    let mut training = Training::resume(setup, resumed.saved.snapshot)?;
+    changes.iter().for_each(|change| session.output.note(format_args!("override: {change}")));
+    let otherwise = changes.iter().any(Change::is_of_judgement);
+    if otherwise {
+        let interrupt = session.interrupt();
+        training.judge_best_anew(|| interrupt.check().map_err(Error::from))?;
+    }
     if !changes.is_empty() {
-        changes.iter().for_each(|change| session.output.note(format_args!("override: {change}")));
         run.change(new)?;
     }
     let recorder = Recorder::new(&run, training.stages(), before)?;
-    Ok(Job { run, training, recorder })
+    let mut job = Job { run, training, recorder };
+    if otherwise {
+        // Else a run that is killed now would go on with what the former judgement found.
+        job.save()?;
+    }
+    Ok(job)
 }
 
 fn setup<L: Lesson>(args: &TrainArgs, settings: &Settings, subject: L) -> Result<Setup<L>> {
