@@ -624,6 +624,30 @@ fn a_policy_learns_on_live_episodes() {
     run.assert_nothing_is_left();
 }
 
+/// Rank 0 alone is asked by the environment; the others are to hear that all is done, too.
+#[test]
+fn every_rank_of_a_launcher_ends_well_after_a_training() {
+    let run = Run::new(&[("FAKE_GPUS", "2")]);
+    let words = format!(
+        "train --share-gpu --sizes 64K --collectives allreduce --out p.safetensors --calls 600 --seconds 60 --json \
+         --rendezvous 127.0.0.1:{}",
+        port()
+    );
+    let rank = |rank| {
+        [
+            ("OMPI_COMM_WORLD_RANK", rank),
+            ("OMPI_COMM_WORLD_SIZE", "2"),
+            ("CUDA_MPS_PIPE_DIRECTORY", "m"),
+            SECRET,
+        ]
+    };
+    let said = launched(&run, &words, &[&rank("1"), &rank("0")]);
+    assert_eq!((said[0].0, said[1].0), (0, 0), "{} {}", said[0].2, said[1].2);
+    assert_eq!(said[0].1, "", "only rank 0 reports");
+    Frozen::open(&run.dir.path("p.safetensors")).unwrap();
+    run.assert_nothing_is_left();
+}
+
 /// A training that would go on for long, so much time after its ranks were there.
 fn long_training(run: &Run, after: Duration) -> Child {
     let child = run.start(&format!("{EPISODES} --calls 1000000 --seconds 100"));

@@ -112,7 +112,7 @@ impl Job {
     }
 
     /// Lets all ranks end by themselves.
-    pub fn end(self) -> Result<()> {
+    pub fn end(mut self) -> Result<()> {
         self.live.crew.end().map_err(told)
     }
 }

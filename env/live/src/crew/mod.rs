@@ -146,7 +146,7 @@ impl Crew {
     }
 
     /// Lets all workers end by themselves.
-    pub fn end(mut self) -> Result<(), LiveError> {
+    pub fn end(&mut self) -> Result<(), LiveError> {
         self.ask(&Request::End)?;
         self.members.iter_mut().for_each(|member| member.wait(self.limits.silence));
         Ok(())
