@@ -99,7 +99,7 @@ pub fn gather(
         let trouble = if stop() { Some(LiveError::Stopped) } else { early_death(&mut children, &came) };
         let late = (Instant::now() > until).then(|| missing(&came, &children, &limits));
         if let Some(error) = trouble.or(late) {
-            kill(children);
+            children.iter_mut().flatten().for_each(Child::end);
             return Err(error);
         }
         thread::sleep(GLANCE / 5);
@@ -154,13 +154,6 @@ fn missing(came: &[Option<Arrived>], children: &[Option<Child>], limits: &Limits
     let first = missing.first().and_then(|&rank| children.get(rank as usize)).and_then(Option::as_ref);
     let log = first.map_or(String::new(), |child| tail(&child.log));
     LiveError::Missing { missing, seconds: limits.gather.as_secs(), log }
-}
-
-fn kill(children: Vec<Option<Child>>) {
-    for mut child in children.into_iter().flatten() {
-        let _ = child.process.kill();
-        let _ = child.process.wait();
-    }
 }
 
 #[cfg(test)]

@@ -33,6 +33,14 @@ pub struct Child {
     pub log: PathBuf,
 }
 
+impl Child {
+    /// Ends it; one that is gone already needs no killing.
+    pub fn end(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
 /// One worker.
 #[derive(Debug)]
 pub struct Member {
@@ -186,9 +194,7 @@ impl Member {
     /// Ends its process, if it is one of ours.
     pub fn kill(&mut self) {
         if let Some(child) = &mut self.child {
-            // One that is gone already needs no killing.
-            let _ = child.process.kill();
-            let _ = child.process.wait();
+            child.end();
         }
     }
 

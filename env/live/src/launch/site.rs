@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use super::guard::Guard;
+use super::mps::PIPES;
 use super::{Links, Mps, Recipe, Sharing, Ward, find};
 use crate::crew::{Child, LiveError};
 use crate::worker::{ADDRESS, DEVICE, PARENT, RANK, SECRET};
@@ -17,8 +18,6 @@ const NO_MPS: &str = "nvidia-cuda-mps-control is not there: ranks on one GPU tak
 /// Said where nobody can tell whether they do.
 const NOT_OUR_MPS: &str = "ranks that another launcher has started share a GPU: start nvidia-cuda-mps-control -d \
                            before, or they take turns, and times mean nothing";
-/// Where MPS listens, if somebody has said it.
-const PIPES: &str = "CUDA_MPS_PIPE_DIRECTORY";
 
 /// What is around workers.
 #[derive(Debug)]
