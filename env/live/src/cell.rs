@@ -47,7 +47,7 @@ pub fn grid(collectives: &[Collective], sizes: &[u64]) -> Vec<Cell> {
 
 /// Which settings are tried.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Knobs {
+pub struct Tries {
     /// Channels to ask for.
     pub channels: Vec<ChannelChoice>,
     /// Chunk sizes; NCCL's own alone where the interface cannot set others.
@@ -57,7 +57,7 @@ pub struct Knobs {
 /// The first version of NCCL's interface that asks for chunk sizes.
 pub(crate) const CHUNKS_SINCE: u32 = 6;
 
-impl Knobs {
+impl Tries {
     /// NCCL's own first, then every available pair with all channels and chunk sizes.
     pub fn orders(&self, table: &CostTable) -> Vec<Order> {
         let mut orders = vec![Order::Own];
@@ -81,8 +81,8 @@ mod tests {
         table.set(Pair::new(Algorithm::Ring, Protocol::LL), 3.0);
         table.set(Pair::new(Algorithm::Tree, Protocol::Simple), 4.0);
         let channels = [1, 4].map(|channels| ChannelChoice::of(channels).unwrap()).to_vec();
-        let knobs = Knobs { channels, chunks: vec![ChunkChoice::Own, ChunkChoice::Half] };
-        assert_eq!(knobs.orders(&table).len(), 1 + 2 * 2 * 2);
-        assert_eq!(knobs.orders(&table)[0], Order::Own);
+        let tries = Tries { channels, chunks: vec![ChunkChoice::Own, ChunkChoice::Half] };
+        assert_eq!(tries.orders(&table).len(), 1 + 2 * 2 * 2);
+        assert_eq!(tries.orders(&table)[0], Order::Own);
     }
 }

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
 use dynamiccl_env::measure::sweep::{self, Setting, Sweep};
-use dynamiccl_live::cell::{Cell, Knobs, grid};
+use dynamiccl_live::cell::{Cell, Tries, grid};
 use dynamiccl_live::compare::{Contest, Oracle, RIVALS, Side, compare, contests};
 use dynamiccl_live::crew::LiveError;
 use dynamiccl_live::measure::{Effort, SURE};
@@ -143,7 +143,7 @@ fn oracle(args: &LiveEvalArgs, ranks: u32, known: Option<&[Sweep]>, cell: Cell) 
     }
     let Some(sweeps) = known else {
         let channels = CHANNELS.into_iter().filter_map(ChannelChoice::of).collect();
-        return Ok(Oracle::Search(Knobs { channels, chunks: vec![ChunkChoice::Own] }, SEARCH));
+        return Ok(Oracle::Search(Tries { channels, chunks: vec![ChunkChoice::Own] }, SEARCH));
     };
     let threads = args.of_kernels.threads.first().copied();
     // A file of one count says nothing about it.

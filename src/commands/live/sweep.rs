@@ -4,7 +4,7 @@ use std::fmt;
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
-use dynamiccl_live::cell::{Cell, Knobs, grid};
+use dynamiccl_live::cell::{Cell, Tries, grid};
 use dynamiccl_live::drift::Drift;
 use dynamiccl_live::measure::{CellTimes, Effort};
 use dynamiccl_live::sheet::{Columns, Conditions, Sheet};
@@ -86,7 +86,7 @@ fn plan(args: &SweepArgs, cells: &[Cell], wish: &Wish, shifts: usize) -> Plan {
     let others = args.chunks.iter().copied().filter(|chunk| *chunk != ChunkChoice::Own);
     Plan {
         cells: cells.to_vec(),
-        knobs: Knobs {
+        tries: Tries {
             channels: args.channels.clone(),
             chunks: std::iter::once(ChunkChoice::Own).chain(others).collect(),
         },
