@@ -306,6 +306,8 @@ fn what_is_missing_is_said() {
     run.run("sweep --ranks 2 --out s.csv").assert_error_with("2 ranks and 1 GPU: give --share-gpu");
     run.run(&format!("{SHORT} --link 10gbit --ip /nowhere/ip")).assert_error_with("/nowhere/ip is not there");
     run.run(&format!("{SHORT} --link fast")).assert_error_with("--link fast");
+    run.run("sweep --ranks 65 --share-gpu --out s.csv --sizes 256")
+        .assert_error_with("the smallest size is 260 bytes");
     run.run(&format!("{SHORT} --env NCCL_TUNER_PLUGIN=none --sizes 1K"))
         .assert_error_with("NCCL did not ask the plugin");
     let refused = run.run(&format!("{SHORT} --env DYNAMICCL_POLICY=/nowhere/p.safetensors --sizes 1K"));
@@ -519,6 +521,18 @@ fn a_rank_of_a_launcher_that_is_missing_or_unknown_is_named() {
     run.assert_nothing_is_left();
 }
 
+/// Ranks wait for rank 0 as long as it waits for them, and no longer.
+#[test]
+fn a_rank_waits_for_rank_0_as_long_as_it_is_told_to() {
+    let run = Run::new(&[("FAKE_GPUS", "2")]);
+    let rank = [("OMPI_COMM_WORLD_RANK", "1"), ("OMPI_COMM_WORLD_SIZE", "2"), SECRET];
+    let begun = Instant::now();
+    let said = launched(&run, &format!("{BRIEF} --rendezvous 127.0.0.1:{} --wait 2", port()), &[&rank]);
+    assert!(said[0].0 == 2 && said[0].2.contains("the coordinator cannot be reached"), "{}", said[0].2);
+    assert!((2..30).contains(&begun.elapsed().as_secs()), "{:?}", begun.elapsed());
+    run.assert_nothing_is_left();
+}
+
 #[test]
 fn several_threads_are_swept_with_ranks_of_their_own() {
     let run = Run::new(&[]);
@@ -541,6 +555,21 @@ fn several_threads_are_swept_with_ranks_of_their_own() {
     }
     run.run(&format!("{} --threads 128,256", words.replace("sweep", "eval").replace("--out s.csv", "")))
         .assert_error_with("--threads");
+}
+
+/// A shell in which jobs are started has words for their plugins.
+#[test]
+fn ranks_are_told_what_the_words_say_and_not_what_the_shell_does() {
+    let run = Run::new(&[
+        ("DYNAMICCL_CONTEXT", "/nowhere/context.json"),
+        ("DYNAMICCL_POLICY", "/nowhere/p.safetensors"),
+        ("DYNAMICCL_EXPECT", "1234"),
+    ]);
+    let words =
+        "eval --ranks 2 --share-gpu --collectives allreduce --sizes 1K --rounds 3 --most-rounds 3 --json";
+    let said = run.run(words);
+    assert!(said.code <= 1, "{}", said.stderr);
+    run.run(&format!("{words} --env DYNAMICCL_EXPECT=1234")).assert_error_with("DYNAMICCL_EXPECT");
 }
 
 /// NCCL's own ranks and the policy's are others, so the threads of one are not those of the other.

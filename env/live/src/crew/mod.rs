@@ -201,7 +201,7 @@ mod tests {
         let stream = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         let (send, events) = mpsc::channel();
         let limits = Limits { silence: SILENCE, stall: 4 * SILENCE, ..Limits::default() };
-        let members = vec![Member::new(0, 1, Writer::new(listener.accept().unwrap().0), None)];
+        let members = vec![Member::new(0, 1, Writer::new(listener.accept().unwrap().0).unwrap(), None)];
         let crew = Crew { members, events, limits, stop: Box::new(|| false), looked: Instant::now() };
         (crew, send, stream)
     }

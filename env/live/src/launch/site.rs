@@ -6,11 +6,13 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use dynamiccl_spec::variables;
+
 use super::guard::Guard;
 use super::mps::PIPES;
 use super::{Links, Mps, Recipe, Sharing, Ward, find};
 use crate::crew::{Child, LiveError};
-use crate::worker::{ADDRESS, DEVICE, PARENT, RANK, SECRET};
+use crate::worker::{ADDRESS, DEVICE, PARENT, RANK, SECRET, WAIT};
 
 /// Said where ranks take turns on a GPU.
 const NO_MPS: &str = "nvidia-cuda-mps-control is not there: ranks on one GPU take turns, and times mean nothing (a \
@@ -110,9 +112,15 @@ impl Site {
             None => Command::new(&recipe.program),
         };
         let device = recipe.among.as_ref().map_or(rank, |among| among.within) % recipe.gpus.max(1);
-        command.args(&recipe.arguments).envs(recipe.variables.iter().map(|(name, value)| (name, value)));
+        command.args(&recipe.arguments);
+        // What the shell says to jobs' plugins is not meant for these: what ranks are told is in the recipe.
+        for name in variables::ALL {
+            command.env_remove(name);
+        }
+        command.envs(recipe.variables.iter().map(|(name, value)| (name, value)));
         command.env(ADDRESS, address).env(SECRET, secret).env(RANK, rank.to_string());
         command.env(PARENT, std::process::id().to_string()).env(DEVICE, device.to_string());
+        command.env(WAIT, recipe.limits.gather.as_secs().to_string());
         if recipe.sharing == Sharing::Shared {
             // Ranks on one GPU are refused by NCCL unless they seem to be on hosts of their own, which then speak
             // over sockets.
