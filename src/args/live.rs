@@ -258,15 +258,19 @@ fn sizes(s: &str) -> Result<Sizes, String> {
             std::iter::successors(Some(from).filter(|&from| from <= to && from > 0), next).collect()
         }
     };
-    match sizes.iter().find(|&&bytes| bytes < SMALLEST) {
-        Some(small) => Err(format!("{small} bytes: ranks send floats, and at least {SMALLEST} bytes")),
+    match sizes.iter().find(|&&bytes| bytes < SMALLEST || bytes % FLOAT != 0) {
+        Some(bad) => {
+            Err(format!("{bad} bytes: ranks send floats of {FLOAT} bytes, and at least {SMALLEST} bytes"))
+        }
         None if sizes.is_empty() => Err("no size: write it like 1K..16M, the smaller first".to_owned()),
         None => Ok(Sizes(sizes)),
     }
 }
 
-/// Less would be nothing for some ranks.
+/// Less is no call that anybody tunes.
 const SMALLEST: u64 = 256;
+/// Bytes of what ranks send.
+const FLOAT: u64 = 4;
 
 fn threads(s: &str) -> Result<u32, String> {
     let known = || ThreadChoice::VALUES[1..].iter().map(u16::to_string).collect::<Vec<_>>().join(", ");
@@ -299,7 +303,7 @@ mod tests {
     fn sizes_are_lists_or_powers() {
         assert_eq!(sizes("1K..70K"), Ok(Sizes(vec![1024, 4096, 16_384, 65_536])));
         assert_eq!(sizes("1K,1M"), Ok(Sizes(vec![1024, 1 << 20])));
-        for bad in ["1M..1K", "0..1M", "16", "x", "1K,,2K", ""] {
+        for bad in ["1M..1K", "0..1M", "16", "1026", "x", "1K,,2K", ""] {
             assert!(sizes(bad).is_err(), "{bad}");
         }
     }

@@ -7,6 +7,7 @@ use dynamiccl_spec::{Bytes, ChannelChoice, ChunkChoice, Collective, CostTable, O
 use serde::Serialize;
 
 use crate::clock;
+use crate::crew::LiveError;
 use crate::message::Task;
 
 /// One call.
@@ -25,6 +26,18 @@ impl fmt::Display for Cell {
 }
 
 impl Cell {
+    /// Whether every one of so many ranks has something to send.
+    pub fn check(self, ranks: u32) -> Result<(), LiveError> {
+        let parts = matches!(self.collective, Collective::AllGather | Collective::ReduceScatter);
+        let least = if parts { u64::from(ranks) * size_of::<f32>() as u64 } else { 0 };
+        if self.bytes >= least {
+            return Ok(());
+        }
+        Err(LiveError::Lacking(format!(
+            "{self}: each of {ranks} ranks has a part of it, of 4 bytes at least; the smallest size is {least} bytes"
+        )))
+    }
+
     /// The call as a worker gets it, timed by this clock.
     pub fn task(self, clock: Clock) -> Task {
         let Cell { collective, bytes } = self;
@@ -74,6 +87,19 @@ impl Tries {
 mod tests {
     use super::*;
     use dynamiccl_spec::{Algorithm, Pair, Protocol};
+
+    #[test]
+    fn parts_of_nothing_are_refused() {
+        let check = |collective, ranks| {
+            Cell { collective, bytes: 256 }.check(ranks).map_err(|error| error.to_string())
+        };
+        assert_eq!((check(Collective::AllGather, 64), check(Collective::AllReduce, 1024)), (Ok(()), Ok(())));
+        let error = check(Collective::ReduceScatter, 65).unwrap_err();
+        assert!(
+            error.starts_with("reducescatter 256: each of 65 ranks") && error.ends_with("260 bytes"),
+            "{error}"
+        );
+    }
 
     #[test]
     fn every_available_setting_is_tried_once() {

@@ -51,11 +51,15 @@ pub fn run(args: &LiveEvalArgs, session: &Session) -> Result<Ending> {
 }
 
 fn wish(args: &LiveEvalArgs) -> Result<Wish> {
-    let bytes = args.calls.sizes.0.iter().copied().max().unwrap_or(0);
     let counts = args.of_kernels.threads.clone();
     ensure!(counts.len() <= 1, "--threads: only a sweep tries several; give one");
     let variables = variables(args)?;
-    Ok(Wish { variables, threads: counts.first().copied(), counts, ..Wish::of(args.clock.into(), bytes) })
+    Ok(Wish {
+        variables,
+        threads: counts.first().copied(),
+        counts,
+        ..Wish::of(args.clock.into(), &args.calls)
+    })
 }
 
 /// What was compared under which conditions; none where this was a rank of somebody else's comparison.

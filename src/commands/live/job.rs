@@ -5,6 +5,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, anyhow};
 use dynamiccl_env::measure::Clock;
 use dynamiccl_live::caller::RanksCaller;
+use dynamiccl_live::cell::{Cell, grid};
 use dynamiccl_live::crew::{Limits, LiveError};
 use dynamiccl_live::launch::{LinkTools, Live, Recipe, Sharing, attend};
 use dynamiccl_live::measure::Meter;
@@ -15,7 +16,7 @@ use dynamiccl_spec::{GBps, Overrides};
 
 use super::missing;
 use super::post::Post;
-use crate::args::JobArgs;
+use crate::args::{CallsArgs, JobArgs};
 use crate::commands::machine::name;
 use crate::commands::plugin::library;
 use crate::exit::Ending;
@@ -35,8 +36,8 @@ pub struct Wish {
     pub clock: Clock,
     /// Variables of all ranks.
     pub variables: Vec<(String, String)>,
-    /// Bytes of the largest call.
-    pub bytes: u64,
+    /// The calls.
+    pub cells: Vec<Cell>,
     /// Threads per block; none for NCCL's own.
     pub threads: Option<u32>,
     /// All counts of threads of the run, where it has several.
@@ -46,9 +47,15 @@ pub struct Wish {
 }
 
 impl Wish {
-    /// Calls of at most so many bytes, and nothing else.
-    pub fn of(clock: Clock, bytes: u64) -> Self {
-        Wish { clock, variables: vec![], bytes, threads: None, counts: vec![], beside: None }
+    /// These calls, and nothing else.
+    pub fn of(clock: Clock, calls: &CallsArgs) -> Self {
+        let cells = grid(&calls.collectives, &calls.sizes.0);
+        Wish { clock, variables: vec![], cells, threads: None, counts: vec![], beside: None }
+    }
+
+    /// Bytes of the largest call.
+    fn bytes(&self) -> u64 {
+        self.cells.iter().map(|cell| cell.bytes).max().unwrap_or(0)
     }
 }
 
@@ -67,7 +74,7 @@ impl Job {
             ranks: post.ranks,
             nccl: args.nccl.as_deref().map(name),
             plugin,
-            floats: usize::try_from(wish.bytes / 4)
+            floats: usize::try_from(wish.bytes() / 4)
                 .context("a call is larger than this machine can count")?,
             beside: wish
                 .beside
@@ -123,6 +130,7 @@ fn variable(name: &str) -> Option<String> {
 
 /// What a rank is started with.
 fn recipe(args: &JobArgs, post: &Post, gpus: u32, plugin: &str, wish: &Wish) -> Result<Recipe> {
+    wish.cells.iter().try_for_each(|cell| cell.check(post.ranks)).map_err(told).context("--sizes")?;
     let mut variables = vec![
         ("NCCL_TUNER_PLUGIN".to_owned(), plugin.to_owned()),
         ("DYNAMICCL_MODE".to_owned(), "driven".to_owned()),

@@ -31,8 +31,7 @@ pub fn start(
         job.share_gpu || named.is_some(),
         "--cluster: name the machine that the ranks run on, for instance dgx_h100; only ranks that share a GPU need none"
     );
-    let bytes = calls.sizes.0.iter().copied().max().unwrap_or(0);
-    let wish = Wish::of(Clock::Slowest, bytes);
+    let wish = Wish::of(Clock::Slowest, calls);
     if let Some(ending) = Job::attend(job, std::slice::from_ref(&wish), session)? {
         return Ok(Err(ending));
     }

@@ -61,11 +61,10 @@ pub fn run(args: &SweepArgs, session: &Session) -> Result<Ending> {
 
 /// What ranks are started for, once for every count of threads: NCCL reads it once in the life of a process.
 fn wishes(args: &SweepArgs) -> Vec<Wish> {
-    let bytes = args.calls.sizes.0.iter().copied().max().unwrap_or(0);
     let wish = Wish {
         counts: args.of_kernels.threads.clone(),
         beside: args.beside,
-        ..Wish::of(args.clock.into(), bytes)
+        ..Wish::of(args.clock.into(), &args.calls)
     };
     if args.of_kernels.threads.is_empty() {
         return vec![wish];
