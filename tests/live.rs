@@ -183,6 +183,54 @@ fn a_sweep_goes_on_where_it_was() {
     assert_eq!(fs::read_to_string(run.dir.path("s.csv")).unwrap(), after);
 }
 
+/// Of whatever changes times, or what is tried, the file beside a sweep knows.
+#[test]
+fn a_sweep_does_not_go_on_under_other_conditions() {
+    let run = Run::new(&[]);
+    let one = format!("{SHORT} --collectives allreduce --sizes 1K --env NCCL_BUFFSIZE=1048576 --json");
+    let document = run.run(&format!("{one} --channels 2,1")).json();
+    let conditions = &document["conditions"];
+    let told = serde_json::json!({"NCCL_BUFFSIZE": "1048576"});
+    assert_eq!((&conditions["channels"], &conditions["variables"]), (&serde_json::json!([1, 2]), &told));
+    assert_eq!((&conditions["nodes"], &conditions["ranks_per_node"]), (&2.into(), &1.into()));
+    assert_eq!((&conditions["mps"], &conditions["chunks"]), (&true.into(), &serde_json::json!(["own"])));
+    run.run(&format!("{one} --channels 1,2,4")).assert_error_with("channels [1,2], now [1,2,4]");
+    let without = one.replace("--env NCCL_BUFFSIZE=1048576", "--channels 1,2");
+    run.run(&without)
+        .assert_error_with("variables {\"NCCL_BUFFSIZE\":\"1048576\"}, now {}; give the same again");
+    // The shell's count as much as the words', and files of before do not say which they were.
+    let inherited = Run {
+        set: [run.set.clone(), vec![("NCCL_BUFFSIZE".into(), "1048576".into())]].concat(),
+        dir: run.dir,
+    };
+    assert_eq!(inherited.run(&without).code, 0);
+    let about = inherited.dir.path("s.csv.about.json");
+    let mut said: serde_json::Value = serde_json::from_str(&fs::read_to_string(&about).unwrap()).unwrap();
+    for name in ["variables", "channels", "chunks", "mps", "nodes", "ranks_per_node"] {
+        assert!(said.as_object_mut().unwrap().remove(name).is_some(), "{name}");
+    }
+    fs::write(&about, said.to_string()).unwrap();
+    let document = inherited.run(&format!("{one} --channels 1,2")).json();
+    assert_eq!(document["cells"], serde_json::json!([]), "it is there");
+}
+
+/// A reader of the file alone sees with how many threads it was measured.
+#[test]
+fn a_single_count_of_threads_has_its_column() {
+    let run = Run::new(&[]);
+    let one = format!("{SHORT} --collectives allreduce --threads 128 --json");
+    run.run(&format!("{one} --sizes 1K")).json();
+    assert_eq!(run.sweep("s.csv").threads, Some(128));
+    // Files of before have none, and are gone on with all the same.
+    let text = fs::read_to_string(run.dir.path("s.csv")).unwrap();
+    let before: Vec<&str> = text.lines().map(|line| line.rsplit_once(',').unwrap().0).collect();
+    fs::write(run.dir.path("s.csv"), before.join("\n") + "\n").unwrap();
+    let document = run.run(&format!("{one} --sizes 1K,4K")).json();
+    assert_eq!(document["cells"].as_array().unwrap().len(), 1, "only what was not there");
+    let after = fs::read_to_string(run.dir.path("s.csv")).unwrap();
+    assert!(after.starts_with(&before.join("\n")) && after.lines().count() == 2 * before.len() - 1);
+}
+
 /// A root that only sends is done before the others.
 #[test]
 fn the_clock_is_the_roots_or_the_last_ones() {
@@ -494,6 +542,10 @@ fn ranks_of_every_launcher_find_each_other() {
         assert_eq!(said[0].1, "", "only rank 0 reports");
         let document: serde_json::Value = serde_json::from_str(out).unwrap();
         assert_eq!(document["conditions"]["ranks"], 2);
+        assert_eq!(
+            (&document["conditions"]["nodes"], &document["conditions"]["ranks_per_node"]),
+            (&1.into(), &2.into())
+        );
         let shifts = if words.contains("threads") { 2 } else { 1 };
         assert_eq!(document["cells"].as_array().unwrap().len(), 2 * shifts);
         run.assert_nothing_is_left();

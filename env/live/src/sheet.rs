@@ -1,16 +1,18 @@
 //! A sweep's file: the columns of the published sweeps, and more where more was asked for. It can be gone on with, and is always whole: it gets its next
 //! cell at once or not at all.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use dynamiccl_env::measure::{Clock, sweep as reader};
 use dynamiccl_env::whole;
-use dynamiccl_spec::{Order, Protocol};
+use dynamiccl_spec::{Order, Protocol, variables};
 use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::{Map, Value};
 
-use crate::cell::Cell;
+use crate::cell::{Cell, Tries};
 use crate::crew::LiveError;
 use crate::measure::{CellTimes, Measured};
 
@@ -22,7 +24,7 @@ const HEADER: &str = "ranks,link,collective,size_bytes,algo,proto,nchannels,medi
 /// Columns that only those get who ask for them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Columns {
-    /// `nthreads`, for there are several.
+    /// `nthreads`, for somebody has named them.
     pub threads: bool,
     /// `chunk`, for there are several.
     pub chunks: bool,
@@ -39,11 +41,17 @@ impl Columns {
     }
 }
 
-/// Under what a sweep was measured. Cells of one file must not differ in it.
+/// Under what something was measured. Cells of one file must not differ in it; files of before do not say all of it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Conditions {
     /// Ranks.
     pub ranks: u32,
+    /// Hosts that they are on, as NCCL counts them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub nodes: Option<u32>,
+    /// Ranks on each; none where these differ.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ranks_per_node: Option<u32>,
     /// What connects them.
     pub link: String,
     /// Whether they share a GPU.
@@ -62,6 +70,57 @@ pub struct Conditions {
     /// Whose clock counts.
     #[serde(default)]
     pub clock: Clock,
+    /// Whether MPS lets ranks on one GPU run at the same time; none where they share none, or nobody can tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mps: Option<bool>,
+    /// What a sweep tries.
+    #[serde(flatten)]
+    pub tried: Tried,
+    /// What NCCL and the plugin were told by variables, but for those that every run sets.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub variables: Option<BTreeMap<String, String>>,
+}
+
+/// What every call is tried with: where that differs, a cell that was measured is not done.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Tried {
+    /// Channels; 0 for NCCL's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub channels: Option<BTreeSet<u32>>,
+    /// Chunk sizes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub chunks: Option<BTreeSet<String>>,
+}
+
+impl Tried {
+    /// What these settings are.
+    pub fn of(tries: &Tries) -> Self {
+        let channels = tries.channels.iter().map(|channels| channels.requested().unwrap_or(0));
+        let chunks = tries.chunks.iter().map(|chunk| chunk.name().to_owned());
+        Tried { channels: Some(channels.collect()), chunks: Some(chunks.collect()) }
+    }
+}
+
+impl Conditions {
+    /// The variables as a report's first line goes on with them; a policy is named there anyway.
+    pub fn told(&self) -> String {
+        let told = self.variables.iter().flatten().filter(|(name, _)| *name != variables::POLICY);
+        told.map(|(name, value)| format!(", {name}={value}")).collect()
+    }
+
+    /// What these say otherwise than others did, of what both say.
+    fn differ_from(&self, before: &Conditions) -> Vec<String> {
+        let said = |conditions| match serde_json::to_value(conditions) {
+            Ok(Value::Object(said)) => said,
+            _ => Map::new(),
+        };
+        let now = said(self);
+        let differs = |(name, was): (String, Value)| {
+            let is = now.get(&name).filter(|is| **is != was)?;
+            Some(format!("{name} {was}, now {is}"))
+        };
+        said(before).into_iter().filter_map(differs).collect()
+    }
 }
 
 /// Files of before have a number; 0 was NCCL's own.
@@ -114,19 +173,25 @@ impl Sheet {
 
     fn go_on(&mut self) -> Result<(), LiveError> {
         let name = self.file.display();
-        let other = "remove it, or give another --out";
+        let other = "give the same again, remove it, or give another --out";
         let about = fs::read_to_string(self.about()).ok();
         let before: Option<Conditions> = about.and_then(|text| serde_json::from_str(&text).ok());
-        if before.as_ref() != Some(&self.conditions) {
-            let what = before.map_or("nobody knows how".to_owned(), |before| format!("{before:?}"));
+        let unknown = || vec!["nobody knows which".to_owned()];
+        let what = before.map_or_else(unknown, |before| self.conditions.differ_from(&before));
+        if !what.is_empty() {
+            let what = what.join("; ");
             return Err(LiveError::File(format!(
                 "{name} was measured under other conditions ({what}); {other}"
             )));
         }
         let text =
             fs::read_to_string(&self.file).map_err(|error| LiveError::File(format!("{name}: {error}")))?;
-        let header = self.columns.header();
-        if text.lines().next() != Some(&header) {
+        let (header, one) = (self.columns.header(), self.only_threads());
+        let before = Columns { threads: false, ..self.columns };
+        if one.is_some() && text.lines().next() == Some(&before.header()) {
+            // Files of before had no column for a single count; theirs stays as it is.
+            self.columns = before;
+        } else if text.lines().next() != Some(&header) {
             return Err(LiveError::File(format!("{name} has not the columns {header}; {other}")));
         }
         let lines: Vec<&str> = text.lines().skip(1).collect();
@@ -135,8 +200,8 @@ impl Sheet {
         }
         let sweeps = reader::read(&self.file).map_err(|error| LiveError::File(error.to_string()))?;
         // The reader puts lines of the same threads together, which they are.
-        let rows =
-            sweeps.iter().flat_map(|sweep| sweep.rows.iter().map(|row| (sweep.threads.unwrap_or(0), row)));
+        let threads = |sweep: &reader::Sweep| sweep.threads.or(one).unwrap_or(0);
+        let rows = sweeps.iter().flat_map(|sweep| sweep.rows.iter().map(move |row| (threads(sweep), row)));
         for ((threads, row), line) in rows.zip(lines) {
             let key = (threads, Cell { collective: row.collective, bytes: row.bytes });
             let rounds = row.sure.map_or(0, |sure| sure.rounds);
@@ -146,6 +211,11 @@ impl Sheet {
             }
         }
         Ok(())
+    }
+
+    /// The count of threads, where there is but one.
+    fn only_threads(&self) -> Option<u32> {
+        if let [threads] = self.conditions.threads[..] { Some(threads) } else { None }
     }
 
     /// How many rounds of a cell with so many threads are in the file; none where it is not.

@@ -252,7 +252,12 @@ impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Conditions { ranks, link, gpu, nccl, .. } = &self.conditions;
         let with = self.launch_threads.map_or(String::new(), |threads| format!(" with {threads} threads"));
-        writeln!(f, "# {ranks} ranks, link {link}, {gpu}, NCCL {nccl}, policy {}{with}", self.policy)?;
+        writeln!(
+            f,
+            "# {ranks} ranks, link {link}, {gpu}, NCCL {nccl}, policy {}{with}{}",
+            self.policy,
+            self.conditions.told()
+        )?;
         let mut table = Table::new([
             Column::left("collective"),
             Column::right("size"),

@@ -28,6 +28,8 @@ pub struct Site {
     wards: Vec<Ward>,
     guard: Guard,
     logs: PathBuf,
+    /// Whether ranks on one GPU run at the same time; none where they share none, or nobody can tell.
+    pub has_mps: Option<bool>,
     /// What somebody must know who reads the times.
     pub warnings: Vec<String>,
 }
@@ -39,7 +41,8 @@ impl Site {
         let guard = Guard::start(recipe.command(&recipe.guard));
         let guard =
             guard.map_err(|error| LiveError::Lacking(format!("the guard cannot be started: {error}")))?;
-        let mut site = Site { wards: Vec::new(), guard, logs: PathBuf::new(), warnings: Vec::new() };
+        let mut site =
+            Site { wards: Vec::new(), guard, logs: PathBuf::new(), has_mps: None, warnings: Vec::new() };
         site.logs = match &recipe.logs {
             Some(logs) => logs.clone(),
             None => {
@@ -71,10 +74,12 @@ impl Site {
         }
         let Some(control) = find("nvidia-cuda-mps-control") else {
             self.warnings.push(NO_MPS.to_owned());
+            self.has_mps = Some(false);
             return Ok(());
         };
         let mps = Mps::new(control)?;
         self.keep(Ward::Mps(mps.clone()))?;
+        self.has_mps = Some(true);
         mps.start()
     }
 

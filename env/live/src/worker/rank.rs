@@ -109,6 +109,7 @@ impl Rank {
             multiprocessors: info.multiprocessors,
             cuda: cuda.version()?,
             nccl: nccl.version()?,
+            host: host(),
             blocks: blocks(opening.beside, info.multiprocessors),
         };
         let blocks = surroundings.blocks;
@@ -264,6 +265,12 @@ impl Beside {
         self.stream.synchronise()?;
         Ok(self.begin.micros_until(&self.end)?)
     }
+}
+
+/// What NCCL tells hosts apart by: what it was told, else the machine's name and when it was started.
+fn host() -> String {
+    let read = |file: &str| std::fs::read_to_string(format!("/proc/sys/kernel/{file}")).unwrap_or_default();
+    std::env::var("NCCL_HOSTID").unwrap_or_else(|_| read("hostname") + &read("random/boot_id"))
 }
 
 /// Blocks that fill so many thousandths of the multiprocessors, and at least one.
