@@ -196,8 +196,12 @@ fn connect(address: &str, until: Instant) -> Result<TcpStream, WorkerError> {
 
 /// Tries every address that a name has; a host that does not answer at all costs no more than a try.
 fn try_all(address: &str) -> io::Result<TcpStream> {
-    let nobody = io::Error::new(io::ErrorKind::NotFound, "the name has no address");
-    address
-        .to_socket_addrs()?
-        .fold(Err(nobody), |found, one| found.or_else(|_| TcpStream::connect_timeout(&one, TRY)))
+    let mut why = io::Error::new(io::ErrorKind::NotFound, "the name has no address");
+    for one in address.to_socket_addrs()? {
+        match TcpStream::connect_timeout(&one, TRY) {
+            Ok(stream) => return Ok(stream),
+            Err(error) => why = error,
+        }
+    }
+    Err(why)
 }
