@@ -197,7 +197,7 @@ fn a_sweep_does_not_go_on_under_other_conditions() {
     run.run(&format!("{one} --channels 1,2,4")).assert_error_with("channels [1,2], now [1,2,4]");
     let without = one.replace("--env NCCL_BUFFSIZE=1048576", "--channels 1,2");
     run.run(&without)
-        .assert_error_with("variables {\"NCCL_BUFFSIZE\":\"1048576\"}, now {}; give the same again");
+        .assert_error_with("variables {\"NCCL_BUFFSIZE\":\"1048576\"}, now {}); give the same again");
     // The shell's count as much as the words', and files of before do not say which they were.
     let inherited = Run {
         set: [run.set.clone(), vec![("NCCL_BUFFSIZE".into(), "1048576".into())]].concat(),

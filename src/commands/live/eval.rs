@@ -23,6 +23,7 @@ use crate::exit::Ending;
 use crate::progress::Progress;
 use crate::session::Session;
 use crate::table::{Column, Table};
+use crate::words::counted;
 
 /// No cell may be significantly below this.
 const FLOOR: f64 = 0.95;
@@ -45,7 +46,8 @@ pub fn run(args: &LiveEvalArgs, session: &Session) -> Result<Ending> {
     };
     let Some((conditions, contests)) = compared else { return Ok(Ending::Done) };
     let lines = contests.iter().filter_map(Line::new).collect();
-    let report = Report::new(args, conditions, lines, begun.elapsed().as_secs_f64());
+    let refused = contests.iter().filter(|contest| contest.refused).count();
+    let report = Report { refused, ..Report::new(args, conditions, lines, begun.elapsed().as_secs_f64()) };
     session.report("live eval", &report)?;
     Ok(if report.ok { Ending::Done } else { Ending::No })
 }
@@ -178,6 +180,8 @@ struct Report {
     cells: Vec<Line>,
     speedup: Option<Ratio>,
     headroom: Option<Ratio>,
+    /// Cells whose best setting NCCL cannot be handed.
+    refused: usize,
     below: usize,
     ok: bool,
     seconds: f64,
@@ -240,7 +244,18 @@ impl Report {
         let ok = below == 0 && speedup.is_none_or(|speedup| speedup.high >= 1.0);
         let (policy, headroom) = (args.policy.clone(), Ratio::mean(&headrooms));
         let launch_threads = args.launch_threads;
-        Report { conditions, policy, launch_threads, cells, speedup, headroom, below, ok, seconds }
+        Report {
+            conditions,
+            policy,
+            launch_threads,
+            cells,
+            speedup,
+            headroom,
+            refused: 0,
+            below,
+            ok,
+            seconds,
+        }
     }
 }
 
@@ -287,6 +302,13 @@ impl fmt::Display for Report {
         write!(f, "{table}")?;
         if let Some(headroom) = &self.headroom {
             writeln!(f, "# the best settings: {:.3} ({})", headroom.ratio, interval(headroom))?;
+        }
+        if self.refused > 0 {
+            writeln!(
+                f,
+                "# NCCL cannot be handed the best setting of {}",
+                counted(self.refused as u32, "cell")
+            )?;
         }
         let count = self.cells.len();
         let Some(speedup) = &self.speedup else { return writeln!(f, "Summary  nothing was compared") };
