@@ -185,6 +185,54 @@ fn a_sweep_goes_on_where_it_was() {
     assert_eq!(fs::read_to_string(run.dir.path("s.csv")).unwrap(), after);
 }
 
+/// Of whatever changes times, or what is tried, the file beside a sweep knows.
+#[test]
+fn a_sweep_does_not_go_on_under_other_conditions() {
+    let run = Run::new(&[]);
+    let one = format!("{SHORT} --collectives allreduce --sizes 1K --env NCCL_BUFFSIZE=1048576 --json");
+    let document = run.run(&format!("{one} --channels 2,1")).json();
+    let conditions = &document["conditions"];
+    let told = serde_json::json!({"NCCL_BUFFSIZE": "1048576"});
+    assert_eq!((&conditions["channels"], &conditions["variables"]), (&serde_json::json!([1, 2]), &told));
+    assert_eq!((&conditions["nodes"], &conditions["ranks_per_node"]), (&2.into(), &1.into()));
+    assert_eq!((&conditions["mps"], &conditions["chunks"]), (&true.into(), &serde_json::json!(["own"])));
+    run.run(&format!("{one} --channels 1,2,4")).assert_error_with("channels [1,2], now [1,2,4]");
+    let without = one.replace("--env NCCL_BUFFSIZE=1048576", "--channels 1,2");
+    run.run(&without)
+        .assert_error_with("variables {\"NCCL_BUFFSIZE\":\"1048576\"}, now {}); give the same again");
+    // The shell's count as much as the words', and files of before do not say which they were.
+    let inherited = Run {
+        set: [run.set.clone(), vec![("NCCL_BUFFSIZE".into(), "1048576".into())]].concat(),
+        dir: run.dir,
+    };
+    assert_eq!(inherited.run(&without).code, 0);
+    let about = inherited.dir.path("s.csv.about.json");
+    let mut said: serde_json::Value = serde_json::from_str(&fs::read_to_string(&about).unwrap()).unwrap();
+    for name in ["variables", "channels", "chunks", "mps", "nodes", "ranks_per_node"] {
+        assert!(said.as_object_mut().unwrap().remove(name).is_some(), "{name}");
+    }
+    fs::write(&about, said.to_string()).unwrap();
+    let document = inherited.run(&format!("{one} --channels 1,2")).json();
+    assert_eq!(document["cells"], serde_json::json!([]), "it is there");
+}
+
+/// A reader of the file alone sees with how many threads it was measured.
+#[test]
+fn a_single_count_of_threads_has_its_column() {
+    let run = Run::new(&[]);
+    let one = format!("{SHORT} --collectives allreduce --threads 128 --json");
+    run.run(&format!("{one} --sizes 1K")).json();
+    assert_eq!(run.sweep("s.csv").threads, Some(128));
+    // Files of before have none, and are gone on with all the same.
+    let text = fs::read_to_string(run.dir.path("s.csv")).unwrap();
+    let before: Vec<&str> = text.lines().map(|line| line.rsplit_once(',').unwrap().0).collect();
+    fs::write(run.dir.path("s.csv"), before.join("\n") + "\n").unwrap();
+    let document = run.run(&format!("{one} --sizes 1K,4K")).json();
+    assert_eq!(document["cells"].as_array().unwrap().len(), 1, "only what was not there");
+    let after = fs::read_to_string(run.dir.path("s.csv")).unwrap();
+    assert!(after.starts_with(&before.join("\n")) && after.lines().count() == 2 * before.len() - 1);
+}
+
 /// A root that only sends is done before the others.
 #[test]
 fn the_clock_is_the_roots_or_the_last_ones() {
@@ -308,6 +356,8 @@ fn what_is_missing_is_said() {
     run.run("sweep --ranks 2 --out s.csv").assert_error_with("2 ranks and 1 GPU: give --share-gpu");
     run.run(&format!("{SHORT} --link 10gbit --ip /nowhere/ip")).assert_error_with("/nowhere/ip is not there");
     run.run(&format!("{SHORT} --link fast")).assert_error_with("--link fast");
+    run.run("sweep --ranks 65 --share-gpu --out s.csv --sizes 256")
+        .assert_error_with("the smallest size is 260 bytes");
     run.run(&format!("{SHORT} --env NCCL_TUNER_PLUGIN=none --sizes 1K"))
         .assert_error_with("NCCL did not ask the plugin");
     let refused = run.run(&format!("{SHORT} --env DYNAMICCL_POLICY=/nowhere/p.safetensors --sizes 1K"));
@@ -494,6 +544,10 @@ fn ranks_of_every_launcher_find_each_other() {
         assert_eq!(said[0].1, "", "only rank 0 reports");
         let document: serde_json::Value = serde_json::from_str(out).unwrap();
         assert_eq!(document["conditions"]["ranks"], 2);
+        assert_eq!(
+            (&document["conditions"]["nodes"], &document["conditions"]["ranks_per_node"]),
+            (&1.into(), &2.into())
+        );
         let shifts = if words.contains("threads") { 2 } else { 1 };
         assert_eq!(document["cells"].as_array().unwrap().len(), 2 * shifts);
         run.assert_nothing_is_left();
@@ -521,6 +575,18 @@ fn a_rank_of_a_launcher_that_is_missing_or_unknown_is_named() {
     run.assert_nothing_is_left();
 }
 
+/// Ranks wait for rank 0 as long as it waits for them, and no longer.
+#[test]
+fn a_rank_waits_for_rank_0_as_long_as_it_is_told_to() {
+    let run = Run::new(&[("FAKE_GPUS", "2")]);
+    let rank = [("OMPI_COMM_WORLD_RANK", "1"), ("OMPI_COMM_WORLD_SIZE", "2"), SECRET];
+    let begun = Instant::now();
+    let said = launched(&run, &format!("{BRIEF} --rendezvous 127.0.0.1:{} --wait 2", port()), &[&rank]);
+    assert!(said[0].0 == 2 && said[0].2.contains("the coordinator cannot be reached"), "{}", said[0].2);
+    assert!((2..30).contains(&begun.elapsed().as_secs()), "{:?}", begun.elapsed());
+    run.assert_nothing_is_left();
+}
+
 #[test]
 fn several_threads_are_swept_with_ranks_of_their_own() {
     let run = Run::new(&[]);
@@ -543,6 +609,21 @@ fn several_threads_are_swept_with_ranks_of_their_own() {
     }
     run.run(&format!("{} --threads 128,256", words.replace("sweep", "eval").replace("--out s.csv", "")))
         .assert_error_with("--threads");
+}
+
+/// A shell in which jobs are started has words for their plugins.
+#[test]
+fn ranks_are_told_what_the_words_say_and_not_what_the_shell_does() {
+    let run = Run::new(&[
+        ("DYNAMICCL_CONTEXT", "/nowhere/context.json"),
+        ("DYNAMICCL_POLICY", "/nowhere/p.safetensors"),
+        ("DYNAMICCL_EXPECT", "1234"),
+    ]);
+    let words =
+        "eval --ranks 2 --share-gpu --collectives allreduce --sizes 1K --rounds 3 --most-rounds 3 --json";
+    let said = run.run(words);
+    assert!(said.code <= 1, "{}", said.stderr);
+    run.run(&format!("{words} --env DYNAMICCL_EXPECT=1234")).assert_error_with("DYNAMICCL_EXPECT");
 }
 
 /// NCCL's own ranks and the policy's are others, so the threads of one are not those of the other.
@@ -623,6 +704,30 @@ fn a_policy_learns_on_live_episodes() {
     assert_eq!(policy.about.training.curriculum, lessons);
     assert_eq!(policy.about.training.parent, Some(Frozen::shipped().unwrap().hash()));
     assert!(policy.about.training.command.contains("--ranks 2 --calls 600 --slowdown 2"));
+    run.assert_nothing_is_left();
+}
+
+/// Rank 0 alone is asked by the environment; the others are to hear that all is done, too.
+#[test]
+fn every_rank_of_a_launcher_ends_well_after_a_training() {
+    let run = Run::new(&[("FAKE_GPUS", "2")]);
+    let words = format!(
+        "train --share-gpu --sizes 64K --collectives allreduce --out p.safetensors --calls 600 --seconds 60 --json \
+         --rendezvous 127.0.0.1:{}",
+        port()
+    );
+    let rank = |rank| {
+        [
+            ("OMPI_COMM_WORLD_RANK", rank),
+            ("OMPI_COMM_WORLD_SIZE", "2"),
+            ("CUDA_MPS_PIPE_DIRECTORY", "m"),
+            SECRET,
+        ]
+    };
+    let said = launched(&run, &words, &[&rank("1"), &rank("0")]);
+    assert_eq!((said[0].0, said[1].0), (0, 0), "{} {}", said[0].2, said[1].2);
+    assert_eq!(said[0].1, "", "only rank 0 reports");
+    Frozen::open(&run.dir.path("p.safetensors")).unwrap();
     run.assert_nothing_is_left();
 }
 

@@ -132,10 +132,7 @@ fn what_cannot_be_fitted_is_an_error() {
             "--ranks 2 --share-gpu --cluster dgx_h100",
             "--cluster dgx_h100: ranks that share a GPU are hosts of one GPU each, and its nodes have 8",
         ),
-        (
-            "--ranks 65 --share-gpu --sizes 256",
-            "--sizes 256: of allgather every one of 65 ranks needs a float",
-        ),
+        ("--ranks 65 --share-gpu --sizes 256", "--sizes: allgather 256: each of 65 ranks has a part of it"),
         ("--ranks 2 --calls 10", "--calls 10: one update takes up to 256"),
         ("--sweep odd.csv --simulated 2", "a share is a number from 0 to 1"),
         ("--sweep odd.csv --set without.anchor=true", "a policy keeps its network"),

@@ -259,18 +259,18 @@ fn sizes(s: &str) -> Result<Sizes, String> {
         }
     };
     match sizes.iter().find(|&&bytes| bytes < SMALLEST || bytes % FLOAT != 0) {
-        Some(odd) => {
-            Err(format!("{odd} bytes: ranks send whole floats of {FLOAT} bytes, and at least {SMALLEST}"))
+        Some(bad) => {
+            Err(format!("{bad} bytes: ranks send floats of {FLOAT} bytes, and at least {SMALLEST} bytes"))
         }
         None if sizes.is_empty() => Err("no size: write it like 1K..16M, the smaller first".to_owned()),
         None => Ok(Sizes(sizes)),
     }
 }
 
-/// Bytes of a float.
-pub const FLOAT: u64 = 4;
-/// Of this up to 64 ranks have a part.
+/// Less is no call that anybody tunes.
 const SMALLEST: u64 = 256;
+/// Bytes of what ranks send.
+const FLOAT: u64 = 4;
 
 fn threads(s: &str) -> Result<u32, String> {
     let known = || ThreadChoice::VALUES[1..].iter().map(u16::to_string).collect::<Vec<_>>().join(", ");

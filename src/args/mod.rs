@@ -43,7 +43,7 @@ pub use decide::DecideArgs;
 pub use eval::{EvalArgs, Proof};
 pub use export::{ExportArgs, ExportFormat};
 pub use inspect::InspectArgs;
-pub use live::{CallsArgs, FLOAT, JobArgs, LiveArgs, LiveCommand, LiveEvalArgs, LiveRival, SweepArgs};
+pub use live::{CallsArgs, JobArgs, LiveArgs, LiveCommand, LiveEvalArgs, LiveRival, SweepArgs};
 pub use live_train::LiveTrainArgs;
 pub use plugin::{DoctorArgs, InstallArgs, LibraryArgs, PluginArgs, PluginCommand, ProbeArgs};
 pub use rails::RailsArgs;

@@ -11,6 +11,7 @@ mod event;
 mod load;
 mod nccl;
 mod process;
+mod socket;
 mod stream;
 
 pub use buffer::Buffer;
@@ -21,4 +22,5 @@ pub use event::Event;
 pub use load::Load;
 pub use nccl::{Call, Communicator, Nccl, UniqueId};
 pub use process::{die_with_parent, kill_process, leave, parent};
+pub use socket::give_up_after;
 pub use stream::Stream;

@@ -14,19 +14,20 @@ use crate::measure::{Measured, Meter};
 /// Rounds of one decision.
 const ROUNDS: u32 = 2;
 
-/// Ranks that are asked call by call.
+/// Ranks that are asked call by call. With this they end by themselves, unless a call has failed.
 #[derive(Debug)]
 pub struct RanksCaller {
     live: Live,
     clock: Clock,
     /// What was warmed up, and its results compared.
     warm: BTreeSet<(Cell, Option<Asked>)>,
+    failed: bool,
 }
 
 impl RanksCaller {
     /// Takes ranks whose communicator has begun.
     pub fn new(live: Live, clock: Clock) -> Self {
-        RanksCaller { live, clock, warm: BTreeSet::new() }
+        RanksCaller { live, clock, warm: BTreeSet::new(), failed: false }
     }
 
     fn timed(&mut self, cell: Cell, other: Option<Setting>) -> Result<Option<InTurn>, LiveError> {
@@ -47,6 +48,22 @@ impl RanksCaller {
         let (own, other) = (rounds.next().unwrap_or_default(), rounds.next().unwrap_or_default());
         Ok(Some(InTurn { own, other }))
     }
+
+    /// What the environment is told.
+    fn told<T>(&mut self, came: Result<T, LiveError>) -> Result<T, String> {
+        self.failed |= came.is_err();
+        came.map_err(|error| error.to_string())
+    }
+}
+
+impl Drop for RanksCaller {
+    fn drop(&mut self) {
+        if !self.failed {
+            // A rank that a launcher has started fails where nobody says that the work is done. One that does not end
+            // is no fault of what was learnt, and those of this machine are gone with the crew.
+            let _ = self.live.crew.end();
+        }
+    }
 }
 
 type Setting = (Pair, ChannelChoice);
@@ -56,8 +73,8 @@ type Asked = (usize, Option<u32>);
 impl Caller for RanksCaller {
     fn look(&mut self, collective: Collective, bytes: u64) -> Result<CostTable, String> {
         let mut meter = Meter { crew: &mut self.live.crew, clock: self.clock, beside: false };
-        let look = meter.look(Cell { collective, bytes }).map_err(|error| error.to_string())?;
-        Ok(look.table)
+        let look = meter.look(Cell { collective, bytes });
+        self.told(look).map(|look| look.table)
     }
 
     fn time(
@@ -66,6 +83,7 @@ impl Caller for RanksCaller {
         bytes: u64,
         other: Option<Setting>,
     ) -> Result<Option<InTurn>, String> {
-        self.timed(Cell { collective, bytes }, other).map_err(|error| error.to_string())
+        let timed = self.timed(Cell { collective, bytes }, other);
+        self.told(timed)
     }
 }

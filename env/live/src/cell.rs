@@ -7,6 +7,7 @@ use dynamiccl_spec::{Bytes, ChannelChoice, ChunkChoice, Collective, CostTable, O
 use serde::Serialize;
 
 use crate::clock;
+use crate::crew::LiveError;
 use crate::message::Task;
 
 /// One call.
@@ -25,6 +26,18 @@ impl fmt::Display for Cell {
 }
 
 impl Cell {
+    /// Whether every one of so many ranks has something to send.
+    pub fn check(self, ranks: u32) -> Result<(), LiveError> {
+        let parts = matches!(self.collective, Collective::AllGather | Collective::ReduceScatter);
+        let least = if parts { u64::from(ranks) * size_of::<f32>() as u64 } else { 0 };
+        if self.bytes >= least {
+            return Ok(());
+        }
+        Err(LiveError::Lacking(format!(
+            "{self}: each of {ranks} ranks has a part of it, of 4 bytes at least; the smallest size is {least} bytes"
+        )))
+    }
+
     /// The call as a worker gets it, timed by this clock.
     pub fn task(self, clock: Clock) -> Task {
         let Cell { collective, bytes } = self;
@@ -47,7 +60,7 @@ pub fn grid(collectives: &[Collective], sizes: &[u64]) -> Vec<Cell> {
 
 /// Which settings are tried.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Knobs {
+pub struct Tries {
     /// Channels to ask for.
     pub channels: Vec<ChannelChoice>,
     /// Chunk sizes; NCCL's own alone where the interface cannot set others.
@@ -57,7 +70,7 @@ pub struct Knobs {
 /// The first version of NCCL's interface that asks for chunk sizes.
 pub(crate) const CHUNKS_SINCE: u32 = 6;
 
-impl Knobs {
+impl Tries {
     /// NCCL's own first, then every available pair with all channels and chunk sizes.
     pub fn orders(&self, table: &CostTable) -> Vec<Order> {
         let mut orders = vec![Order::Own];
@@ -76,13 +89,26 @@ mod tests {
     use dynamiccl_spec::{Algorithm, Pair, Protocol};
 
     #[test]
+    fn parts_of_nothing_are_refused() {
+        let check = |collective, ranks| {
+            Cell { collective, bytes: 256 }.check(ranks).map_err(|error| error.to_string())
+        };
+        assert_eq!((check(Collective::AllGather, 64), check(Collective::AllReduce, 1024)), (Ok(()), Ok(())));
+        let error = check(Collective::ReduceScatter, 65).unwrap_err();
+        assert!(
+            error.starts_with("reducescatter 256: each of 65 ranks") && error.ends_with("260 bytes"),
+            "{error}"
+        );
+    }
+
+    #[test]
     fn every_available_setting_is_tried_once() {
         let mut table = CostTable::default();
         table.set(Pair::new(Algorithm::Ring, Protocol::LL), 3.0);
         table.set(Pair::new(Algorithm::Tree, Protocol::Simple), 4.0);
         let channels = [1, 4].map(|channels| ChannelChoice::of(channels).unwrap()).to_vec();
-        let knobs = Knobs { channels, chunks: vec![ChunkChoice::Own, ChunkChoice::Half] };
-        assert_eq!(knobs.orders(&table).len(), 1 + 2 * 2 * 2);
-        assert_eq!(knobs.orders(&table)[0], Order::Own);
+        let tries = Tries { channels, chunks: vec![ChunkChoice::Own, ChunkChoice::Half] };
+        assert_eq!(tries.orders(&table).len(), 1 + 2 * 2 * 2);
+        assert_eq!(tries.orders(&table)[0], Order::Own);
     }
 }

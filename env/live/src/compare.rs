@@ -6,7 +6,7 @@
 
 use dynamiccl_spec::Order;
 
-use crate::cell::{Cell, Knobs};
+use crate::cell::{Cell, Tries};
 use crate::crew::LiveError;
 use crate::measure::{Effort, Measured, Meter};
 use crate::spread::Ratio;
@@ -20,8 +20,10 @@ pub struct Contest {
     pub own: Measured,
     /// The policy's.
     pub policy: Measured,
-    /// The best that is known.
+    /// The best that is known; none, too, where NCCL cannot be handed it.
     pub oracle: Option<Measured>,
+    /// Whether there is one that NCCL cannot be handed.
+    pub refused: bool,
 }
 
 impl Contest {
@@ -37,19 +39,23 @@ impl Contest {
 
     /// Warms a call up, and times so many rounds of it.
     fn begin(meter: &mut Meter<'_>, cell: Cell, oracle: &Oracle, rounds: u32) -> Result<Self, LiveError> {
-        let mut orders = RIVALS.to_vec();
-        orders.extend(match oracle {
+        let best = match oracle {
             Oracle::None => None,
             Oracle::Known(order) => Some(*order),
-            Oracle::Search(knobs, effort) => meter.cell(cell, knobs, effort)?.best().map(|best| best.order),
-        });
+            Oracle::Search(tries, effort) => meter.cell(cell, tries, effort)?.best().map(|best| best.order),
+        };
         meter.look(cell)?;
-        let mut settings = meter.warm(cell, &orders)?.into_iter();
-        let missing = || LiveError::Disagree(format!("{cell}: NCCL's own choice was not handed over"));
-        let (own, policy) = settings.next().zip(settings.next()).ok_or_else(missing)?;
-        let mut contest = Contest { cell, own, policy, oracle: settings.next() };
+        let orders: Vec<Order> = RIVALS.into_iter().chain(best).collect();
+        let mut contest = Contest::of(cell, meter.warm(cell, &orders)?, best)?;
         contest.more(meter, rounds)?;
         Ok(contest)
+    }
+
+    /// Who is compared, of what NCCL was handed.
+    fn of(cell: Cell, mut handed: Vec<Measured>, best: Option<Order>) -> Result<Self, LiveError> {
+        let (own, policy) = (take(cell, &mut handed, Order::Own)?, take(cell, &mut handed, Order::Policy)?);
+        let oracle = best.and_then(|best| take(cell, &mut handed, best).ok());
+        Ok(Contest { cell, own, policy, refused: best.is_some() && oracle.is_none(), oracle })
     }
 
     /// Times so many more rounds.
@@ -67,6 +73,13 @@ impl Contest {
     }
 }
 
+/// The setting of an order, of those that NCCL was handed: others are left out.
+fn take(cell: Cell, handed: &mut Vec<Measured>, order: Order) -> Result<Measured, LiveError> {
+    let at = handed.iter().position(|setting| setting.order == order);
+    at.map(|at| handed.swap_remove(at))
+        .ok_or_else(|| LiveError::Disagree(format!("{cell}: NCCL was not handed {order:?}")))
+}
+
 /// Where the best setting comes from.
 #[derive(Debug, Clone)]
 pub enum Oracle {
@@ -75,7 +88,7 @@ pub enum Oracle {
     /// It is known from before.
     Known(Order),
     /// All settings are tried first, with this effort.
-    Search(Knobs, Effort),
+    Search(Tries, Effort),
 }
 
 /// NCCL's own choice, then the policy's.
@@ -104,8 +117,7 @@ impl Side {
             meter.look(cell)?;
             let mut settings = meter.warm(cell, &RIVALS)?;
             meter.rounds(cell, &mut settings, rounds)?;
-            let missing = || LiveError::Disagree(format!("{cell}: {counts:?} was not handed over"));
-            let found = settings.into_iter().find(|setting| setting.order == counts).ok_or_else(missing)?;
+            let found = take(cell, &mut settings, counts)?;
             let start = found.median();
             match self.measured.get_mut(at) {
                 Some(known) => known.rounds.extend(found.rounds),
@@ -121,7 +133,7 @@ impl Side {
 /// The contests of two sides over the same calls.
 pub fn contests(cells: &[Cell], own: Side, policy: Side) -> Vec<Contest> {
     let sides = own.measured.into_iter().zip(policy.measured);
-    let contest = |(&cell, (own, policy))| Contest { cell, own, policy, oracle: None };
+    let contest = |(&cell, (own, policy))| Contest { cell, own, policy, oracle: None, refused: false };
     cells.iter().zip(sides).map(contest).collect()
 }
 
@@ -171,7 +183,7 @@ pub fn compare(
 
 #[cfg(test)]
 mod tests {
-    use dynamiccl_spec::{Collective, Knobs};
+    use dynamiccl_spec::{ChannelChoice, ChunkChoice, Collective, Knobs, Pair};
 
     use super::*;
 
@@ -182,7 +194,13 @@ mod tests {
             ..Measured::new(order, Knobs::OWN)
         };
         let cell = Cell { collective: Collective::AllReduce, bytes: 1024 };
-        Contest { cell, own: side(Order::Own, own), policy: side(Order::Policy, policy), oracle: None }
+        Contest {
+            cell,
+            own: side(Order::Own, own),
+            policy: side(Order::Policy, policy),
+            oracle: None,
+            refused: false,
+        }
     }
 
     /// Forty rounds of three starts say what three starts say.
@@ -199,5 +217,25 @@ mod tests {
         );
         let surely = contest([130.0, 129.0, 131.0], [100.0, 101.0, 100.0]).speedup().unwrap();
         assert!(surely.low > 1.2, "{surely:?}");
+    }
+
+    #[test]
+    fn what_nccl_was_not_handed_is_nobody_elses_time() {
+        let cell = Cell { collective: Collective::AllReduce, bytes: 1024 };
+        let pair = Pair::from_index(3).unwrap();
+        let best = Order::Knobs { pair, channels: ChannelChoice::OWN, chunk: ChunkChoice::Own };
+        let contest = |orders: &[Order]| {
+            let handed = orders.iter().map(|&order| Measured::new(order, Knobs::OWN)).collect();
+            Contest::of(cell, handed, Some(best))
+        };
+        let all = contest(&[Order::Own, Order::Policy, best]).unwrap();
+        assert_eq!(
+            (all.policy.order, all.oracle.map(|o| o.order), all.refused),
+            (Order::Policy, Some(best), false)
+        );
+        let without = contest(&[Order::Own, Order::Policy]).unwrap();
+        assert_eq!((without.oracle, without.refused), (None, true));
+        let error = contest(&[Order::Own, best]).unwrap_err().to_string();
+        assert_eq!(error, "allreduce 1K: NCCL was not handed Policy");
     }
 }

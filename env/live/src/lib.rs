@@ -13,6 +13,7 @@ pub mod clock;
 pub mod compare;
 pub mod crew;
 pub mod drift;
+mod hex;
 pub mod launch;
 pub mod measure;
 pub mod message;

@@ -7,10 +7,10 @@
 //! would take most of the time; and after some more only those that are near it.
 
 use dynamiccl_env::measure::Clock;
-use dynamiccl_spec::{ChunkChoice, Order};
+use dynamiccl_spec::{ChunkChoice, Knobs, Order};
 
 use crate::beside::Beside;
-use crate::cell::{CHUNKS_SINCE, Cell, Knobs};
+use crate::cell::{CHUNKS_SINCE, Cell, Tries};
 use crate::clock;
 use crate::crew::{Crew, LiveError};
 use crate::message::{Answer, Look, Request, Task, Timing, Warmed};
@@ -52,7 +52,7 @@ pub struct Measured {
     /// What was ordered.
     pub order: Order,
     /// What was handed to NCCL.
-    pub handed: dynamiccl_spec::Knobs,
+    pub handed: Knobs,
     /// Microseconds of every round.
     pub rounds: Vec<f64>,
     /// Microseconds of the load beside it in every round.
@@ -63,7 +63,7 @@ pub struct Measured {
 
 impl Measured {
     /// A setting that was not timed yet.
-    pub fn new(order: Order, handed: dynamiccl_spec::Knobs) -> Self {
+    pub fn new(order: Order, handed: Knobs) -> Self {
         Measured { order, handed, rounds: Vec::new(), loads: Vec::new(), starts: Vec::new() }
     }
 
@@ -198,11 +198,8 @@ pub struct Meter<'a> {
 impl Meter<'_> {
     /// What NCCL would do; all ranks must see the same.
     pub fn look(&mut self, cell: Cell) -> Result<Look, LiveError> {
-        let answers = self.crew.ask(&Request::Look(cell.task(self.clock)))?;
-        let looks: Vec<Look> = answers
-            .into_iter()
-            .filter_map(|answer| if let Answer::Looked(look) = answer { Some(look) } else { None })
-            .collect();
+        let look = |answer| if let Answer::Looked(look) = answer { Some(look) } else { None };
+        let looks = self.crew.ask_for(&Request::Look(cell.task(self.clock)), look)?;
         let first = looks[0];
         match looks.iter().position(|look| *look != first) {
             None => Ok(first),
@@ -214,10 +211,12 @@ impl Meter<'_> {
 
     /// Warms every setting up and compares its results; what NCCL cannot be handed is left out.
     pub fn warm(&mut self, cell: Cell, orders: &[Order]) -> Result<Vec<Measured>, LiveError> {
-        let answers = self.crew.ask(&Request::Warm(cell.task(self.clock), orders.to_vec()))?;
+        let request = Request::Warm(cell.task(self.clock), orders.to_vec());
+        let warmed = |answer| if let Answer::Warmed(warmed) = answer { Some(warmed) } else { None };
+        let ranks = self.crew.ask_for(&request, warmed)?;
+        all_of(&ranks, orders.len())?;
         let mut settings: Vec<Option<Measured>> = orders.iter().map(|_| None).collect();
-        for (rank, answer) in answers.into_iter().enumerate() {
-            let Answer::Warmed(warmed) = answer else { continue };
+        for (rank, warmed) in ranks.into_iter().enumerate() {
             for (at, Warmed { carried_out, handed, wrong }) in warmed.into_iter().enumerate() {
                 if wrong > 0 {
                     return Err(LiveError::Wrong(format!(
@@ -241,16 +240,16 @@ impl Meter<'_> {
     }
 
     /// Measures all settings of a call for the first rounds.
-    pub fn begin(&mut self, cell: Cell, knobs: &Knobs, effort: &Effort) -> Result<CellTimes, LiveError> {
+    pub fn begin(&mut self, cell: Cell, tries: &Tries, effort: &Effort) -> Result<CellTimes, LiveError> {
         let look = self.look(cell)?;
-        if knobs.chunks != [ChunkChoice::Own] && look.interface < CHUNKS_SINCE {
+        if tries.chunks != [ChunkChoice::Own] && look.interface < CHUNKS_SINCE {
             return Err(LiveError::Lacking(format!(
                 "this NCCL asks tuners through interface {}, which knows no chunk sizes (those from {CHUNKS_SINCE} on \
                  do); leave --chunks away",
                 look.interface
             )));
         }
-        let settings = self.warm(cell, &knobs.orders(&look.table))?;
+        let settings = self.warm(cell, &tries.orders(&look.table))?;
         let beside = if self.beside { Some(Beside::size(self, cell)?) } else { None };
         let mut times = CellTimes { cell, look, settings, beside };
         self.more_by(&mut times, effort.least)?;
@@ -258,8 +257,8 @@ impl Meter<'_> {
     }
 
     /// Measures all settings of a call until the best of them is known surely enough.
-    pub fn cell(&mut self, cell: Cell, knobs: &Knobs, effort: &Effort) -> Result<CellTimes, LiveError> {
-        let mut times = self.begin(cell, knobs, effort)?;
+    pub fn cell(&mut self, cell: Cell, tries: &Tries, effort: &Effort) -> Result<CellTimes, LiveError> {
+        let mut times = self.begin(cell, tries, effort)?;
         while times.needs_more(effort) {
             self.more(&mut times, effort)?;
         }
@@ -322,20 +321,24 @@ impl Meter<'_> {
     /// Times orders one after the other.
     pub(crate) fn time(&mut self, task: Task, orders: Vec<Order>) -> Result<Vec<Timing>, LiveError> {
         let (clock, count) = (self.clock, orders.len());
-        let answers = self.crew.ask(&Request::Time(task, orders))?;
-        let ranks: Vec<Vec<Timing>> = answers
-            .into_iter()
-            .filter_map(|answer| if let Answer::Timed(times) = answer { Some(times) } else { None })
-            .collect();
-        if let Some(rank) = ranks.iter().position(|times| times.len() != count) {
-            return Err(LiveError::Disagree(format!("rank {rank} has not timed all that it was asked to")));
-        }
+        let timed = |answer| if let Answer::Timed(times) = answer { Some(times) } else { None };
+        let ranks = self.crew.ask_for(&Request::Time(task, orders), timed)?;
+        all_of(&ranks, count)?;
         let at = |at: usize| Timing {
             us: clock::read(clock, ranks.iter().map(|times| times[at].us)),
             load_us: ranks.iter().filter_map(|times| times[at].load_us).reduce(f64::max),
         };
         Ok((0..count).map(at).collect())
     }
+}
+
+/// Whether every rank says something of every order.
+fn all_of<T>(ranks: &[Vec<T>], orders: usize) -> Result<(), LiveError> {
+    let Some(rank) = ranks.iter().position(|said| said.len() != orders) else { return Ok(()) };
+    let said = ranks[rank].len();
+    Err(LiveError::Disagree(format!(
+        "rank {rank} answers for {said} settings of the {orders} that it was asked"
+    )))
 }
 
 #[cfg(test)]
@@ -347,7 +350,7 @@ mod tests {
     fn measured(channels: u8, rounds: &[f64]) -> Measured {
         let (pair, channels) = (Pair::from_index(3).unwrap(), ChannelChoice::of(channels).unwrap());
         let order = Order::Knobs { pair, channels, chunk: ChunkChoice::Own };
-        Measured { rounds: rounds.to_vec(), ..Measured::new(order, dynamiccl_spec::Knobs::OWN) }
+        Measured { rounds: rounds.to_vec(), ..Measured::new(order, Knobs::OWN) }
     }
 
     fn times(collective: Collective, own: &[f64], others: Vec<Measured>) -> CellTimes {
@@ -419,6 +422,14 @@ mod tests {
             (orders(&mut times, Clock::Slowest), times.needs_more(&effort)),
             (vec![Order::Own], false)
         );
+    }
+
+    #[test]
+    fn a_rank_that_leaves_settings_out_is_named() {
+        let said = |counts: [usize; 2]| all_of(&counts.map(|count| vec![(); count]), 3);
+        assert!(said([3, 3]).is_ok());
+        let error = said([3, 4]).unwrap_err().to_string();
+        assert_eq!(error, "rank 1 answers for 4 settings of the 3 that it was asked");
     }
 
     #[test]

@@ -145,6 +145,8 @@ pub struct Surroundings {
     pub cuda: String,
     /// NCCL's release.
     pub nccl: String,
+    /// What it is on, as NCCL tells hosts apart.
+    pub host: String,
     /// Blocks of the load, each of which fills a multiprocessor; 0 for none.
     pub blocks: u32,
 }

@@ -4,6 +4,8 @@
 use hmac::{Hmac, Mac};
 use sha2::Sha256;
 
+use crate::hex::{hex, unhex};
+
 /// Who proves: what one side has said cannot be sent back to it as the other's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Side {
@@ -25,14 +27,12 @@ fn mac(secret: &str, side: Side, said: &[&str]) -> Hmac<Sha256> {
 
 /// The proof that goes with these words.
 pub(crate) fn proof(secret: &str, side: Side, said: &[&str]) -> String {
-    mac(secret, side, said).finalize().into_bytes().iter().map(|byte| format!("{byte:02x}")).collect()
+    hex(&mac(secret, side, said).finalize().into_bytes())
 }
 
 /// Whether a proof goes with these words; in the same time whatever is wrong with it.
 pub(crate) fn proves(proof: &str, secret: &str, side: Side, said: &[&str]) -> bool {
-    let byte = |at: usize| proof.get(at..at + 2).and_then(|byte| u8::from_str_radix(byte, 16).ok());
-    let bytes: Option<Vec<u8>> = (0..proof.len()).step_by(2).map(byte).collect();
-    bytes.is_some_and(|bytes| mac(secret, side, said).verify_slice(&bytes).is_ok())
+    unhex(proof).is_some_and(|bytes| mac(secret, side, said).verify_slice(&bytes).is_ok())
 }
 
 #[cfg(test)]

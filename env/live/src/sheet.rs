@@ -1,16 +1,18 @@
 //! A sweep's file: the columns of the published sweeps, and more where more was asked for. It can be gone on with, and is always whole: it gets its next
 //! cell at once or not at all.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use dynamiccl_env::measure::{Clock, sweep as reader};
 use dynamiccl_env::whole;
-use dynamiccl_spec::{Order, Protocol};
-use serde::{Deserialize, Deserializer, Serialize};
+use dynamiccl_spec::{Order, Protocol, variables};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
-use crate::cell::Cell;
+use crate::cell::{Cell, Tries};
 use crate::crew::LiveError;
 use crate::measure::{CellTimes, Measured};
 
@@ -22,7 +24,7 @@ const HEADER: &str = "ranks,link,collective,size_bytes,algo,proto,nchannels,medi
 /// Columns that only those get who ask for them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Columns {
-    /// `nthreads`, for there are several.
+    /// `nthreads`, for somebody has named them.
     pub threads: bool,
     /// `chunk`, for there are several.
     pub chunks: bool,
@@ -39,11 +41,17 @@ impl Columns {
     }
 }
 
-/// Under what a sweep was measured. Cells of one file must not differ in it.
+/// Under what something was measured. Cells of one file must not differ in it; files of before do not say all of it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Conditions {
     /// Ranks.
     pub ranks: u32,
+    /// Hosts that they are on, as NCCL counts them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub nodes: Option<u32>,
+    /// Ranks on each; none where these differ.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ranks_per_node: Option<u32>,
     /// What connects them.
     pub link: String,
     /// Whether they share a GPU.
@@ -55,28 +63,64 @@ pub struct Conditions {
     /// NCCL's release.
     pub nccl: String,
     /// Threads per block that are tried; none for NCCL's own.
-    #[serde(deserialize_with = "one_or_many")]
+    #[serde(deserialize_with = "reader::one_or_many")]
     pub threads: Vec<u32>,
     /// Blocks of every rank's load beside communication; 0 for none.
     pub load: u32,
     /// Whose clock counts.
     #[serde(default)]
     pub clock: Clock,
+    /// Whether MPS lets ranks on one GPU run at the same time; none where they share none, or nobody can tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mps: Option<bool>,
+    /// What a sweep tries.
+    #[serde(flatten)]
+    pub tried: Tried,
+    /// What NCCL and the plugin were told by variables, but for those that every run sets.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub variables: Option<BTreeMap<String, String>>,
 }
 
-/// Files of before have a number; 0 was NCCL's own.
-fn one_or_many<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<u32>, D::Error> {
-    #[derive(Deserialize)]
-    #[serde(untagged)]
-    enum Threads {
-        One(u32),
-        Many(Vec<u32>),
+/// What every call is tried with: where that differs, a cell that was measured is not done.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Tried {
+    /// Channels; 0 for NCCL's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub channels: Option<BTreeSet<u32>>,
+    /// Chunk sizes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub chunks: Option<BTreeSet<String>>,
+}
+
+impl Tried {
+    /// What these settings are.
+    pub fn of(tries: &Tries) -> Self {
+        let channels = tries.channels.iter().map(|channels| channels.requested().unwrap_or(0));
+        let chunks = tries.chunks.iter().map(|chunk| chunk.name().to_owned());
+        Tried { channels: Some(channels.collect()), chunks: Some(chunks.collect()) }
     }
-    Ok(match Threads::deserialize(from)? {
-        Threads::One(0) => Vec::new(),
-        Threads::One(one) => vec![one],
-        Threads::Many(many) => many,
-    })
+}
+
+impl Conditions {
+    /// The variables as a report's first line goes on with them; a policy is named there anyway.
+    pub fn told(&self) -> String {
+        let told = self.variables.iter().flatten().filter(|(name, _)| *name != variables::POLICY);
+        told.map(|(name, value)| format!(", {name}={value}")).collect()
+    }
+
+    /// What these say otherwise than others did, of what both say.
+    fn differ_from(&self, before: &Conditions) -> Vec<String> {
+        let said = |conditions| match serde_json::to_value(conditions) {
+            Ok(Value::Object(said)) => said,
+            _ => Map::new(),
+        };
+        let now = said(self);
+        let differs = |(name, was): (String, Value)| {
+            let is = now.get(&name).filter(|is| **is != was)?;
+            Some(format!("{name} {was}, now {is}"))
+        };
+        said(before).into_iter().filter_map(differs).collect()
+    }
 }
 
 /// A sweep's file.
@@ -114,19 +158,25 @@ impl Sheet {
 
     fn go_on(&mut self) -> Result<(), LiveError> {
         let name = self.file.display();
-        let other = "remove it, or give another --out";
+        let other = "give the same again, remove it, or give another --out";
         let about = fs::read_to_string(self.about()).ok();
         let before: Option<Conditions> = about.and_then(|text| serde_json::from_str(&text).ok());
-        if before.as_ref() != Some(&self.conditions) {
-            let what = before.map_or("nobody knows how".to_owned(), |before| format!("{before:?}"));
+        let unknown = || vec!["nobody knows which".to_owned()];
+        let what = before.map_or_else(unknown, |before| self.conditions.differ_from(&before));
+        if !what.is_empty() {
+            let what = what.join("; ");
             return Err(LiveError::File(format!(
                 "{name} was measured under other conditions ({what}); {other}"
             )));
         }
         let text =
             fs::read_to_string(&self.file).map_err(|error| LiveError::File(format!("{name}: {error}")))?;
-        let header = self.columns.header();
-        if text.lines().next() != Some(&header) {
+        let (header, one) = (self.columns.header(), self.only_threads());
+        let before = Columns { threads: false, ..self.columns };
+        if one.is_some() && text.lines().next() == Some(&before.header()) {
+            // Files of before had no column for a single count; theirs stays as it is.
+            self.columns = before;
+        } else if text.lines().next() != Some(&header) {
             return Err(LiveError::File(format!("{name} has not the columns {header}; {other}")));
         }
         let lines: Vec<&str> = text.lines().skip(1).collect();
@@ -134,9 +184,8 @@ impl Sheet {
             return Ok(());
         }
         let sweeps = reader::read(&self.file).map_err(|error| LiveError::File(error.to_string()))?;
-        // Without a column all cells are of the same threads, whatever the reader knows of them.
-        let threads = |sweep: &reader::Sweep| sweep.threads.filter(|_| self.columns.threads).unwrap_or(0);
         // The reader puts lines of the same threads together, which they are.
+        let threads = |sweep: &reader::Sweep| sweep.threads.or(one).unwrap_or(0);
         let rows = sweeps.iter().flat_map(|sweep| sweep.rows.iter().map(move |row| (threads(sweep), row)));
         for ((threads, row), line) in rows.zip(lines) {
             let key = (threads, Cell { collective: row.collective, bytes: row.bytes });
@@ -147,6 +196,11 @@ impl Sheet {
             }
         }
         Ok(())
+    }
+
+    /// The count of threads, where there is but one.
+    fn only_threads(&self) -> Option<u32> {
+        if let [threads] = self.conditions.threads[..] { Some(threads) } else { None }
     }
 
     /// How many rounds of a cell with so many threads are in the file; none where it is not.

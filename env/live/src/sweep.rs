@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
-use crate::cell::{Cell, Knobs};
+use crate::cell::{Cell, Tries};
 use crate::crew::LiveError;
 use crate::drift::{Drift, Reference};
 use crate::measure::{CellTimes, Effort, Meter, SURE};
@@ -20,7 +20,7 @@ pub struct Plan {
     /// The calls.
     pub cells: Vec<Cell>,
     /// The settings.
-    pub knobs: Knobs,
+    pub tries: Tries,
     /// Rounds.
     pub effort: Effort,
     /// Threads per block that the workers were started with; 0 for NCCL's own.
@@ -86,7 +86,7 @@ pub fn sweep(
     let mut swept = Swept { cells: Vec::new(), drift: None, again: Again::default() };
     let Some(mut reference) = Reference::begin(meter, &due)? else { return Ok(swept) };
     for cell in due {
-        let times = meter.begin(cell, &plan.knobs, &plan.effort)?;
+        let times = meter.begin(cell, &plan.tries, &plan.effort)?;
         sheet.put(plan.threads, &times)?;
         swept.cells.push(times);
         reference.look(meter)?;

@@ -56,7 +56,8 @@ pub enum LivedError {
 #[derive(Debug)]
 pub struct Lived {
     name: String,
-    pub(crate) machine: Machine,
+    /// What they run on.
+    pub machine: Machine,
     limits: Limits,
     cells: BTreeMap<Call, Cell>,
     known: Mutex<Known>,

@@ -45,7 +45,11 @@ impl Swept {
             );
         }
         for sweep in &sweeps {
-            let nodes = if sweep.link == Link::Machine { args.nodes.unwrap_or(1) } else { sweep.ranks };
+            let nodes = if sweep.link == Link::Machine {
+                args.nodes.or(sweep.about.nodes).unwrap_or(1)
+            } else {
+                sweep.ranks
+            };
             let (group, left_out) =
                 group(cluster, sweep, nodes, version).with_context(|| name(&sweep.file))?;
             samples.groups.push(group);

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
-use dynamiccl_live::cell::{Cell, Knobs};
+use dynamiccl_live::cell::{Cell, Tries, grid};
 use dynamiccl_live::compare::{Contest, Oracle, RIVALS, Side, compare, contests, overall};
 use dynamiccl_live::crew::LiveError;
 use dynamiccl_live::measure::{Effort, SURE};
@@ -15,7 +15,6 @@ use dynamiccl_policies::frozen::SHIPPED;
 use dynamiccl_spec::{Bytes, ChannelChoice, ChunkChoice};
 use serde::Serialize;
 
-use super::calls::grid;
 use super::job::{Job, Wish, told};
 use super::known::{How, Known, link};
 use crate::args::{LiveEvalArgs, LiveRival};
@@ -24,6 +23,7 @@ use crate::exit::Ending;
 use crate::progress::Progress;
 use crate::session::Session;
 use crate::table::{Column, Table};
+use crate::words::counted;
 
 /// No cell may be significantly below this.
 const FLOOR: f64 = 0.95;
@@ -37,7 +37,7 @@ const TURNS: u32 = 3;
 
 /// Compares.
 pub fn run(args: &LiveEvalArgs, session: &Session) -> Result<Ending> {
-    let cells = grid(&args.calls, Job::ranks(&args.job)?)?;
+    let cells = grid(&args.calls.collectives, &args.calls.sizes.0);
     let wish = wish(args)?;
     let begun = Instant::now();
     let compared = match args.launch_threads {
@@ -51,11 +51,15 @@ pub fn run(args: &LiveEvalArgs, session: &Session) -> Result<Ending> {
 }
 
 fn wish(args: &LiveEvalArgs) -> Result<Wish> {
-    let bytes = args.calls.sizes.0.iter().copied().max().unwrap_or(0);
     let counts = args.of_kernels.threads.clone();
     ensure!(counts.len() <= 1, "--threads: only a sweep tries several; give one");
     let variables = variables(args)?;
-    Ok(Wish { variables, threads: counts.first().copied(), counts, ..Wish::of(args.clock.into(), bytes) })
+    Ok(Wish {
+        variables,
+        threads: counts.first().copied(),
+        counts,
+        ..Wish::of(args.clock.into(), &args.calls)
+    })
 }
 
 /// What was compared under which conditions; none where this was a rank of somebody else's comparison.
@@ -148,7 +152,7 @@ fn oracle(args: &LiveEvalArgs, known: Option<&Known>, cell: Cell) -> Result<Orac
     }
     let Some(known) = known else {
         let channels = CHANNELS.into_iter().filter_map(ChannelChoice::of).collect();
-        return Ok(Oracle::Search(Knobs { channels, chunks: vec![ChunkChoice::Own] }, SEARCH));
+        return Ok(Oracle::Search(Tries { channels, chunks: vec![ChunkChoice::Own] }, SEARCH));
     };
     Ok(Oracle::Known(known.best(cell)?))
 }
@@ -163,6 +167,8 @@ struct Report {
     cells: Vec<Line>,
     speedup: Option<Ratio>,
     headroom: Option<Ratio>,
+    /// Cells whose best setting NCCL cannot be handed.
+    refused: usize,
     below: usize,
     ok: bool,
     seconds: f64,
@@ -225,7 +231,18 @@ impl Report {
         let ok = below == 0 && speedup.is_none_or(|speedup| speedup.high >= 1.0);
         let (policy, headroom) = (args.policy.clone(), Ratio::mean(&headrooms));
         let launch_threads = args.launch_threads;
-        Report { conditions, policy, launch_threads, cells, speedup, headroom, below, ok, seconds }
+        Report {
+            conditions,
+            policy,
+            launch_threads,
+            cells,
+            speedup,
+            headroom,
+            refused: contests.iter().filter(|contest| contest.refused).count(),
+            below,
+            ok,
+            seconds,
+        }
     }
 }
 
@@ -237,7 +254,12 @@ impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Conditions { ranks, link, gpu, nccl, .. } = &self.conditions;
         let with = self.launch_threads.map_or(String::new(), |threads| format!(" with {threads} threads"));
-        writeln!(f, "# {ranks} ranks, link {link}, {gpu}, NCCL {nccl}, policy {}{with}", self.policy)?;
+        writeln!(
+            f,
+            "# {ranks} ranks, link {link}, {gpu}, NCCL {nccl}, policy {}{with}{}",
+            self.policy,
+            self.conditions.told()
+        )?;
         let mut table = Table::new([
             Column::left("collective"),
             Column::right("size"),
@@ -267,6 +289,13 @@ impl fmt::Display for Report {
         write!(f, "{table}")?;
         if let Some(headroom) = &self.headroom {
             writeln!(f, "# the best settings: {:.3} ({})", headroom.ratio, interval(headroom))?;
+        }
+        if self.refused > 0 {
+            writeln!(
+                f,
+                "# NCCL cannot be handed the best setting of {}",
+                counted(self.refused as u32, "cell")
+            )?;
         }
         let count = self.cells.len();
         let Some(speedup) = &self.speedup else { return writeln!(f, "Summary  nothing was compared") };

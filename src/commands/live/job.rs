@@ -1,26 +1,32 @@
 //! From words to workers with a communicator.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow};
 use dynamiccl_env::measure::Clock;
 use dynamiccl_live::caller::RanksCaller;
+use dynamiccl_live::cell::{Cell, grid};
 use dynamiccl_live::crew::{Limits, LiveError};
 use dynamiccl_live::launch::{LinkTools, Live, Recipe, Sharing, attend};
 use dynamiccl_live::measure::Meter;
-use dynamiccl_live::message::{Opening, Surroundings};
-use dynamiccl_live::session;
-use dynamiccl_live::sheet::Conditions;
+use dynamiccl_live::message::Opening;
+use dynamiccl_live::session::{self, Begun};
+use dynamiccl_live::sheet::{Conditions, Tried};
 use dynamiccl_spec::{GBps, Overrides};
 
 use super::missing;
 use super::post::Post;
-use crate::args::JobArgs;
+use crate::args::{CallsArgs, JobArgs};
 use crate::commands::machine::name;
 use crate::commands::plugin::library;
 use crate::exit::Ending;
 use crate::interrupt::{Interrupt, Interrupted};
 use crate::session::Session;
+
+/// NCCL's variables for a tuner, and for threads of a block.
+const TUNER: &str = "NCCL_TUNER_PLUGIN";
+const THREADS: &str = "NCCL_NTHREADS";
 
 /// Ranks that are ready for calls.
 pub struct Job {
@@ -35,8 +41,8 @@ pub struct Wish {
     pub clock: Clock,
     /// Variables of all ranks.
     pub variables: Vec<(String, String)>,
-    /// Bytes of the largest call.
-    pub bytes: u64,
+    /// The calls.
+    pub cells: Vec<Cell>,
     /// Threads per block; none for NCCL's own.
     pub threads: Option<u32>,
     /// All counts of threads of the run, where it has several.
@@ -46,9 +52,15 @@ pub struct Wish {
 }
 
 impl Wish {
-    /// Calls of at most so many bytes, and nothing else.
-    pub fn of(clock: Clock, bytes: u64) -> Self {
-        Wish { clock, variables: vec![], bytes, threads: None, counts: vec![], beside: None }
+    /// These calls, and nothing else.
+    pub fn of(clock: Clock, calls: &CallsArgs) -> Self {
+        let cells = grid(&calls.collectives, &calls.sizes.0);
+        Wish { clock, variables: vec![], cells, threads: None, counts: vec![], beside: None }
+    }
+
+    /// Bytes of the largest call.
+    fn bytes(&self) -> u64 {
+        self.cells.iter().map(|cell| cell.bytes).max().unwrap_or(0)
     }
 }
 
@@ -67,14 +79,15 @@ impl Job {
             ranks: post.ranks,
             nccl: args.nccl.as_deref().map(name),
             plugin,
-            floats: usize::try_from(wish.bytes / 4)
+            floats: usize::try_from(wish.bytes() / 4)
                 .context("a call is larger than this machine can count")?,
             beside: wish
                 .beside
                 .map_or(0, |share| ((share * 1000.0 / f64::from(sharers)).round() as u32).max(1)),
         };
         let begun = session::begin(&mut live.crew, &opening).map_err(told)?;
-        let conditions = conditions(args, post.ranks, wish, begun);
+        let mps = live.site.has_mps;
+        let conditions = Conditions { mps, ..conditions(args, post.ranks, wish, begun) };
         Ok(Job { live, conditions })
     }
 
@@ -112,7 +125,7 @@ impl Job {
     }
 
     /// Lets all ranks end by themselves.
-    pub fn end(self) -> Result<()> {
+    pub fn end(mut self) -> Result<()> {
         self.live.crew.end().map_err(told)
     }
 }
@@ -123,12 +136,11 @@ fn variable(name: &str) -> Option<String> {
 
 /// What a rank is started with.
 fn recipe(args: &JobArgs, post: &Post, gpus: u32, plugin: &str, wish: &Wish) -> Result<Recipe> {
-    let mut variables = vec![
-        ("NCCL_TUNER_PLUGIN".to_owned(), plugin.to_owned()),
-        ("DYNAMICCL_MODE".to_owned(), "driven".to_owned()),
-    ];
+    wish.cells.iter().try_for_each(|cell| cell.check(post.ranks)).map_err(told).context("--sizes")?;
+    let mut variables =
+        vec![(TUNER.to_owned(), plugin.to_owned()), ("DYNAMICCL_MODE".to_owned(), "driven".to_owned())];
     variables.extend(wish.variables.iter().cloned());
-    variables.extend(wish.threads.map(|threads| ("NCCL_NTHREADS".to_owned(), threads.to_string())));
+    variables.extend(wish.threads.map(|threads| (THREADS.to_owned(), threads.to_string())));
     // As a job sets it that wants channels of allgathers tuned; ranks never group broadcasts.
     for (name, value) in [("NCCL_DEBUG", "WARN"), (Overrides::GATHERING, "0")] {
         if std::env::var_os(name).is_none() {
@@ -178,19 +190,36 @@ fn link(args: &JobArgs) -> Result<Option<(String, LinkTools)>> {
     Ok(Some((format!("{:.0}bit", rate.0 * 8e9), tools)))
 }
 
-fn conditions(args: &JobArgs, ranks: u32, wish: &Wish, begun: Surroundings) -> Conditions {
+fn conditions(args: &JobArgs, ranks: u32, wish: &Wish, begun: Begun) -> Conditions {
+    let Begun { first, nodes, ranks_per_node } = begun;
     Conditions {
         ranks,
+        nodes: Some(nodes),
+        ranks_per_node,
         link: args
             .link
             .clone()
             .unwrap_or_else(|| if args.share_gpu { "loopback" } else { "none" }.to_owned()),
         shared: args.share_gpu,
-        gpu: begun.gpu,
-        cuda: begun.cuda,
-        nccl: begun.nccl,
+        gpu: first.gpu,
+        cuda: first.cuda,
+        nccl: first.nccl,
         threads: wish.counts.clone(),
-        load: begun.blocks,
+        load: first.blocks,
         clock: wish.clock,
+        mps: None,
+        tried: Tried::default(),
+        variables: Some(told_by(args, wish)),
     }
+}
+
+/// What ranks are told by variables of this shell and by words. What NCCL prints is no matter, and what a wish or a recipe
+/// sets over the shell's is not the shell's.
+fn told_by(args: &JobArgs, wish: &Wish) -> BTreeMap<String, String> {
+    let ours = |name: &str| name == TUNER || name == THREADS && wish.threads.is_some();
+    let shell = std::env::vars_os().map(|(name, value)| (name, value.to_string_lossy().into_owned()));
+    let shell = shell.filter_map(|(name, value)| Some((name.into_string().ok()?, value)));
+    let shell = shell.filter(|(name, _)| name.starts_with("NCCL_") && !ours(name));
+    let words = wish.variables.iter().chain(&args.env).cloned();
+    shell.chain(words).filter(|(name, _)| !name.starts_with("NCCL_DEBUG")).collect()
 }

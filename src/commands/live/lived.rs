@@ -9,8 +9,8 @@ use dynamiccl_env::lived::{Limits, Lived};
 use dynamiccl_env::measure::Clock;
 use dynamiccl_env::measure::sweep::About;
 use dynamiccl_env::swept;
+use dynamiccl_live::sheet::Conditions;
 
-use super::calls::grid;
 use super::job::{Job, Wish};
 use super::known::link;
 use crate::args::{CallsArgs, JobArgs};
@@ -28,7 +28,6 @@ pub fn start(
 ) -> Result<Result<Arc<Lived>, Ending>> {
     let named = cluster.map(Cluster::load).transpose()?;
     let ranks = Job::ranks(job)?;
-    let cells = grid(calls, ranks)?;
     ensure!(
         job.share_gpu || named.is_some(),
         "--cluster: name the machine that the ranks run on, for instance dgx_h100; only ranks that share a GPU need none"
@@ -41,16 +40,20 @@ pub fn start(
             several.gpus_per_node
         );
     }
-    let bytes = calls.sizes.0.iter().copied().max().unwrap_or(0);
-    let wish = Wish::of(Clock::Slowest, bytes);
+    let wish = Wish::of(Clock::Slowest, calls);
     if let Some(ending) = Job::attend(job, std::slice::from_ref(&wish), session)? {
         return Ok(Err(ending));
     }
-    let about = About { shared: Some(job.share_gpu), ..About::default() };
-    let machine = swept::machine(ranks, link(job)?, &about, named.as_ref(), Path::new("--cluster"))?;
-    let cells: Vec<_> = cells.into_iter().map(|cell| (cell.collective, cell.bytes)).collect();
-    let caller = Job::start(job, &wish, session)?.into_caller();
-    let opened = Lived::open(machine, &cells, Box::new(caller), limits);
+    let link = link(job)?;
+    let machine = |about| swept::machine(ranks, link, &about, named.as_ref(), Path::new("--cluster"));
+    let shared = About { shared: Some(job.share_gpu), ..About::default() };
+    // What can be refused without ranks is.
+    machine(shared.clone())?;
+    let cells: Vec<_> = wish.cells.iter().map(|cell| (cell.collective, cell.bytes)).collect();
+    let job = Job::start(job, &wish, session)?;
+    let Conditions { nccl, nodes, ranks_per_node, .. } = job.conditions().clone();
+    let machine = machine(About { nccl: Some(nccl), nodes, ranks_per_node, ..shared })?;
+    let opened = Lived::open(machine, &cells, Box::new(job.into_caller()), limits);
     // Whatever else a call says that was stopped, it was stopped.
     session.interrupt().check()?;
     Ok(Ok(Arc::new(opened?)))

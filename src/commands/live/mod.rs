@@ -1,6 +1,5 @@
 //! `live`: the same questions, asked of real NCCL on real ranks.
 
-mod calls;
 mod eval;
 mod guard;
 mod job;

@@ -4,16 +4,15 @@ use std::fmt;
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
-use dynamiccl_live::cell::{Cell, Knobs};
+use dynamiccl_live::cell::{Cell, Tries, grid};
 use dynamiccl_live::drift::Drift;
 use dynamiccl_live::measure::{CellTimes, Effort};
-use dynamiccl_live::sheet::{Columns, Conditions, Sheet};
+use dynamiccl_live::sheet::{Columns, Conditions, Sheet, Tried};
 use dynamiccl_live::spread::Ratio;
 use dynamiccl_live::sweep::{Again, Plan, Swept, sweep};
 use dynamiccl_spec::{Bytes, ChunkChoice};
 use serde::Serialize;
 
-use super::calls::grid;
 use super::job::{Job, Wish, told};
 use crate::args::SweepArgs;
 use crate::commands::machine::name;
@@ -24,7 +23,7 @@ use crate::words::counted;
 
 /// Measures what the file does not have.
 pub fn run(args: &SweepArgs, session: &Session) -> Result<Ending> {
-    let (wishes, cells) = (wishes(args), grid(&args.calls, Job::ranks(&args.job)?)?);
+    let (wishes, cells) = (wishes(args), grid(&args.calls.collectives, &args.calls.sizes.0));
     if let Some(ending) = Job::attend(&args.job, &wishes, session)? {
         return Ok(ending);
     }
@@ -33,12 +32,12 @@ pub fn run(args: &SweepArgs, session: &Session) -> Result<Ending> {
     let (mut sheet, mut report) = (None, None);
     for wish in &wishes {
         let mut job = Job::start(&args.job, wish, session)?;
-        let conditions = job.conditions().clone();
+        let plan = plan(args, &cells, wish, wishes.len());
+        let conditions = Conditions { tried: Tried::of(&plan.tries), ..job.conditions().clone() };
         let sheet = match &mut sheet {
             Some(sheet) => sheet,
             none => none.insert(Sheet::open(&args.out, conditions.clone(), columns(args)).map_err(told)?),
         };
-        let plan = plan(args, &cells, wish, wishes.len());
         progress.skip(plan.cells.iter().filter(|cell| plan.is_done(sheet, **cell)).count() as u64);
         let swept = sweep(&mut job.meter(), &plan, sheet, |cell| {
             progress.remark(&cell.to_string());
@@ -61,11 +60,10 @@ pub fn run(args: &SweepArgs, session: &Session) -> Result<Ending> {
 
 /// What ranks are started for, once for every count of threads: NCCL reads it once in the life of a process.
 fn wishes(args: &SweepArgs) -> Vec<Wish> {
-    let bytes = args.calls.sizes.0.iter().copied().max().unwrap_or(0);
     let wish = Wish {
         counts: args.of_kernels.threads.clone(),
         beside: args.beside,
-        ..Wish::of(args.clock.into(), bytes)
+        ..Wish::of(args.clock.into(), &args.calls)
     };
     if args.of_kernels.threads.is_empty() {
         return vec![wish];
@@ -76,7 +74,7 @@ fn wishes(args: &SweepArgs) -> Vec<Wish> {
 
 fn columns(args: &SweepArgs) -> Columns {
     Columns {
-        threads: args.of_kernels.threads.len() > 1,
+        threads: !args.of_kernels.threads.is_empty(),
         chunks: !args.chunks.is_empty(),
         beside: args.beside.is_some(),
     }
@@ -86,7 +84,7 @@ fn plan(args: &SweepArgs, cells: &[Cell], wish: &Wish, shifts: usize) -> Plan {
     let others = args.chunks.iter().copied().filter(|chunk| *chunk != ChunkChoice::Own);
     Plan {
         cells: cells.to_vec(),
-        knobs: Knobs {
+        tries: Tries {
             channels: args.channels.clone(),
             chunks: std::iter::once(ChunkChoice::Own).chain(others).collect(),
         },
@@ -95,8 +93,7 @@ fn plan(args: &SweepArgs, cells: &[Cell], wish: &Wish, shifts: usize) -> Plan {
             most: args.most_rounds.max(args.rounds),
             bound: args.bound / 100.0,
         },
-        // A file with one count of threads has no column for it.
-        threads: if shifts > 1 { wish.threads.unwrap_or(0) } else { 0 },
+        threads: wish.threads.unwrap_or(0),
         budget: Duration::from_secs(args.budget) / shifts.max(1) as u32,
     }
 }
@@ -222,7 +219,8 @@ impl Report {
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Conditions { ranks, link, gpu, nccl, load, clock, .. } = &self.conditions;
-        writeln!(f, "# {ranks} ranks, link {link}, {gpu}, NCCL {nccl}: {} rows in {}", self.rows, self.out)?;
+        let (told, out) = (self.conditions.told(), &self.out);
+        writeln!(f, "# {ranks} ranks, link {link}, {gpu}, NCCL {nccl}{told}: {} rows in {out}", self.rows)?;
         if *load > 0 {
             let blocks = counted(*load, "multiprocessor");
             writeln!(

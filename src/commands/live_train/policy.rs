@@ -5,7 +5,7 @@ use std::path::Path;
 use dynamiccl_agent::fit::{Fit, Ground};
 use dynamiccl_agent::run::clock::Utc;
 use dynamiccl_agent::run::settings::shell;
-use dynamiccl_env::swept::{Judgement, VERSION};
+use dynamiccl_env::swept::Judgement;
 use dynamiccl_policies::frozen::{About, Frozen, Training};
 
 use crate::args::LiveTrainArgs;
@@ -19,10 +19,9 @@ pub fn fitted(
 ) -> Frozen {
     let best = fit.best();
     let mut nccl = source.about.nccl.clone();
-    if !nccl.contains(&VERSION.to_string()) {
-        nccl.push(VERSION.to_string());
-        nccl.sort();
-    }
+    nccl.extend(releases(ground));
+    nccl.sort();
+    nccl.dedup();
     let training = Training {
         curriculum: format!("{} and {}", lessons(fit, ground), args.curriculum),
         seeds: vec![seed],
@@ -51,6 +50,16 @@ fn lessons(fit: &Fit, ground: &Ground) -> String {
             format!("sweeps {}", sweeps.collect::<Vec<_>>().join(" "))
         }
         Ground::Live(lived) => format!("{} calls on {} real ranks", lived.called(), lived.ranks()),
+    }
+}
+
+/// The releases of NCCL whose choices it was fitted to.
+fn releases(ground: &Ground) -> Vec<String> {
+    match ground {
+        Ground::Sweeps(sweeps) => {
+            sweeps.iter().map(|swept| swept.machine.release.version.to_string()).collect()
+        }
+        Ground::Live(lived) => vec![lived.machine.release.version.to_string()],
     }
 }
 

@@ -173,7 +173,8 @@ fn notes(sweeps: &[Arc<Swept>]) -> Vec<String> {
             swept.name
         )
     };
-    sweeps.iter().filter(|swept| swept.stops_at_roots()).map(note).collect()
+    let by_roots = sweeps.iter().filter(|swept| swept.stops_at_roots()).map(note);
+    by_roots.chain(sweeps.iter().flat_map(|swept| swept.notes())).collect()
 }
 
 impl fmt::Display for Report {

@@ -1,7 +1,7 @@
 //! How workers and their coordinator find each other.
 
 use std::io;
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpListener};
 use std::sync::mpsc::{self, Sender};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -47,14 +47,12 @@ impl Door {
     /// The next worker, if one knocks; whoever does not know the secret is sent away.
     fn next(&self) -> Option<(Hello, Writer, Reader)> {
         let (stream, _) = self.listener.accept().ok()?;
-        let open = || -> io::Result<(TcpStream, Reader)> {
+        let open = || -> io::Result<(Writer, Reader)> {
             stream.set_nonblocking(false)?;
             stream.set_nodelay(true)?;
-            stream.set_read_timeout(Some(COURTESY))?;
-            Ok((stream.try_clone()?, Reader::new(stream)))
+            Ok((Writer::new(stream.try_clone()?)?, Reader::until(stream, Instant::now() + COURTESY)))
         };
         let (stream, mut reader) = open().ok()?;
-        let stream = Writer::new(stream);
         let hello = self.greet(&stream, &mut reader)?;
         reader.be_patient().ok()?;
         Some((hello, stream, reader))
@@ -99,7 +97,7 @@ pub fn gather(
         let trouble = if stop() { Some(LiveError::Stopped) } else { early_death(&mut children, &came) };
         let late = (Instant::now() > until).then(|| missing(&came, &children, &limits));
         if let Some(error) = trouble.or(late) {
-            kill(children);
+            children.iter_mut().flatten().for_each(Child::end);
             return Err(error);
         }
         thread::sleep(GLANCE / 5);
@@ -156,16 +154,10 @@ fn missing(came: &[Option<Arrived>], children: &[Option<Child>], limits: &Limits
     LiveError::Missing { missing, seconds: limits.gather.as_secs(), log }
 }
 
-fn kill(children: Vec<Option<Child>>) {
-    for mut child in children.into_iter().flatten() {
-        let _ = child.process.kill();
-        let _ = child.process.wait();
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::net::TcpStream;
 
     const SECRET: &str = "what only ranks of a run know";
 
@@ -175,7 +167,8 @@ mod tests {
         let stream = TcpStream::connect(door.address().unwrap()).unwrap();
         let secret_of_worker = secret_of_worker.to_owned();
         let worker = thread::spawn(move || {
-            let (writer, mut reader) = (Writer::new(stream.try_clone().unwrap()), Reader::new(stream));
+            let writer = Writer::new(stream.try_clone().unwrap()).unwrap();
+            let mut reader = Reader::until(stream, Instant::now() + COURTESY);
             let challenge: Challenge = reader.next().unwrap().unwrap();
             let (nonce, version) = ("n".to_owned(), env!("CARGO_PKG_VERSION").to_owned());
             let mut hello = Hello { proof: String::new(), nonce, rank: 1, pid: 7, version };

@@ -1,6 +1,6 @@
 //! One worker as the coordinator sees it.
 
-use std::io;
+use std::io::{self, ErrorKind};
 use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
 use std::process::ExitStatus;
@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use super::fault::{Fault, What};
 use super::log::tail;
 use crate::message::{Answer, Reply, Request};
-use crate::wire::Writer;
+use crate::wire::{PATIENCE, Writer};
 
 /// How long a process that has closed its connection may take to be gone.
 const LAST_BREATH: Duration = Duration::from_millis(500);
@@ -31,6 +31,14 @@ pub struct Child {
     pub process: std::process::Child,
     /// What it prints.
     pub log: PathBuf,
+}
+
+impl Child {
+    /// Ends it; one that is gone already needs no killing.
+    pub fn end(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
 }
 
 /// One worker.
@@ -80,8 +88,13 @@ impl Member {
     /// Asks it something.
     pub fn ask(&mut self, request: &Request) {
         (self.asked, self.answer, self.moved) = (true, None, Instant::now());
-        // A connection that is broken is heard of as closed.
-        let _ = self.writer.send(request);
+        match self.writer.send(request) {
+            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
+                self.blame(What::Silent(PATIENCE.as_secs()));
+            }
+            // A connection that is broken is heard of as closed.
+            _ => {}
+        }
     }
 
     /// Whether it has answered what it was asked last.
@@ -186,9 +199,7 @@ impl Member {
     /// Ends its process, if it is one of ours.
     pub fn kill(&mut self) {
         if let Some(child) = &mut self.child {
-            // One that is gone already needs no killing.
-            let _ = child.process.kill();
-            let _ = child.process.wait();
+            child.end();
         }
     }
 

@@ -72,6 +72,16 @@ impl Crew {
         self.ask_some(&everybody, |_| request.clone())
     }
 
+    /// Asks all workers the same, of which an answer of one kind comes, by rank.
+    pub fn ask_for<T>(
+        &mut self,
+        request: &Request,
+        kind: impl Fn(Answer) -> Option<T>,
+    ) -> Result<Vec<T>, LiveError> {
+        let answers = self.ask(request)?.into_iter().enumerate();
+        answers.map(|(rank, answer)| kind(answer).ok_or_else(|| misheard(rank))).collect()
+    }
+
     /// Asks some workers, each something of its own.
     pub fn ask_some(
         &mut self,
@@ -146,8 +156,8 @@ impl Crew {
     }
 
     /// Lets all workers end by themselves.
-    pub fn end(mut self) -> Result<(), LiveError> {
-        self.ask(&Request::End)?;
+    pub fn end(&mut self) -> Result<(), LiveError> {
+        self.ask_for(&Request::End, |answer| (answer == Answer::Ended).then_some(()))?;
         self.members.iter_mut().for_each(|member| member.wait(self.limits.silence));
         Ok(())
     }
@@ -163,6 +173,11 @@ impl std::fmt::Debug for Crew {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Crew").field("members", &self.members).finish_non_exhaustive()
     }
+}
+
+/// A worker answers something else than it was asked.
+pub(crate) fn misheard(rank: usize) -> LiveError {
+    LiveError::Disagree(format!("rank {rank} answers something else than it was asked"))
 }
 
 /// What a worker said, and when that was heard.
@@ -186,7 +201,7 @@ mod tests {
         let stream = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         let (send, events) = mpsc::channel();
         let limits = Limits { silence: SILENCE, stall: 4 * SILENCE, ..Limits::default() };
-        let members = vec![Member::new(0, 1, Writer::new(listener.accept().unwrap().0), None)];
+        let members = vec![Member::new(0, 1, Writer::new(listener.accept().unwrap().0).unwrap(), None)];
         let crew = Crew { members, events, limits, stop: Box::new(|| false), looked: Instant::now() };
         (crew, send, stream)
     }
@@ -206,6 +221,17 @@ mod tests {
         // What was said long ago is heard before what was said just now.
         crew.members[0].ask(&Request::End);
         assert_eq!(crew.collect(&[0], crew.limits.stall), Ok(()));
+    }
+
+    #[test]
+    fn an_answer_to_another_question_is_no_answer() {
+        let (mut crew, send, _open) = crew();
+        send.send((0, event_of(Reply::Done(Answer::Ended)))).unwrap();
+        let named = crew.ask_for(&Request::Name, |answer| match answer {
+            Answer::Named(id) => Some(id),
+            _ => None,
+        });
+        assert_eq!(named.unwrap_err().to_string(), "rank 0 answers something else than it was asked");
     }
 
     #[test]

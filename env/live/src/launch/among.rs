@@ -7,7 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use super::{Recipe, Site};
-use crate::crew::{Child, Door, LiveError, log_tail};
+use crate::crew::{Door, LiveError, log_tail};
 
 /// How often an interrupt and the worker are looked at.
 const GLANCE: Duration = Duration::from_millis(50);
@@ -65,9 +65,7 @@ pub fn attend(recipe: &Recipe, among: &Among, stop: impl Fn() -> bool) -> Result
                 });
             }
             None if stop() => {
-                let Child { process, .. } = &mut child;
-                let _ = process.kill();
-                let _ = process.wait();
+                child.end();
                 return Err(LiveError::Stopped);
             }
             None => thread::sleep(GLANCE),

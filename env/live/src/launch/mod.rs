@@ -101,7 +101,7 @@ impl Live {
             match site.spawn(recipe, rank, &address, door.secret()) {
                 Ok(child) => children.push(Some(child)),
                 Err(why) => {
-                    children.into_iter().flatten().for_each(end);
+                    children.iter_mut().flatten().for_each(Child::end);
                     return Err(LiveError::Start { rank, why });
                 }
             }
@@ -110,9 +110,4 @@ impl Live {
         let crew = gather(&door, recipe.ranks, children, recipe.limits, stop)?;
         Ok(Live { crew, site })
     }
-}
-
-fn end(mut child: Child) {
-    let _ = child.process.kill();
-    let _ = child.process.wait();
 }

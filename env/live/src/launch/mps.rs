@@ -16,7 +16,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// What its processes are called, as far as the kernel keeps names.
 const PROGRAM: &[u8] = b"nvidia-cuda-mps";
 /// Where the daemon listens and where it writes: NVIDIA's variables.
-const PIPES: &str = "CUDA_MPS_PIPE_DIRECTORY";
+pub const PIPES: &str = "CUDA_MPS_PIPE_DIRECTORY";
 const LOGS: &str = "CUDA_MPS_LOG_DIRECTORY";
 
 /// A daemon, by its program and the folder of its pipes.

@@ -3,11 +3,13 @@
 use std::fs::File;
 use std::io::{self, Read};
 
+use crate::hex::hex;
+
 /// A word that nobody guesses.
 pub fn secret() -> io::Result<String> {
     let mut bytes = [0_u8; 24];
     File::open("/dev/urandom")?.read_exact(&mut bytes)?;
-    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+    Ok(hex(&bytes))
 }
 
 #[cfg(test)]

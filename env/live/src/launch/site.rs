@@ -6,10 +6,13 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use dynamiccl_spec::variables;
+
 use super::guard::Guard;
+use super::mps::PIPES;
 use super::{Links, Mps, Recipe, Sharing, Ward, find};
 use crate::crew::{Child, LiveError};
-use crate::worker::{ADDRESS, DEVICE, PARENT, RANK, SECRET};
+use crate::worker::{ADDRESS, DEVICE, PARENT, RANK, SECRET, WAIT};
 
 /// Said where ranks take turns on a GPU.
 const NO_MPS: &str = "nvidia-cuda-mps-control is not there: ranks on one GPU take turns, and times mean nothing (a \
@@ -17,8 +20,6 @@ const NO_MPS: &str = "nvidia-cuda-mps-control is not there: ranks on one GPU tak
 /// Said where nobody can tell whether they do.
 const NOT_OUR_MPS: &str = "ranks that another launcher has started share a GPU: start nvidia-cuda-mps-control -d \
                            before, or they take turns, and times mean nothing";
-/// Where MPS listens, if somebody has said it.
-const PIPES: &str = "CUDA_MPS_PIPE_DIRECTORY";
 
 /// What is around workers.
 #[derive(Debug)]
@@ -27,6 +28,8 @@ pub struct Site {
     wards: Vec<Ward>,
     guard: Guard,
     logs: PathBuf,
+    /// Whether ranks on one GPU run at the same time; none where they share none, or nobody can tell.
+    pub has_mps: Option<bool>,
     /// What somebody must know who reads the times.
     pub warnings: Vec<String>,
 }
@@ -38,7 +41,8 @@ impl Site {
         let guard = Guard::start(recipe.command(&recipe.guard));
         let guard =
             guard.map_err(|error| LiveError::Lacking(format!("the guard cannot be started: {error}")))?;
-        let mut site = Site { wards: Vec::new(), guard, logs: PathBuf::new(), warnings: Vec::new() };
+        let mut site =
+            Site { wards: Vec::new(), guard, logs: PathBuf::new(), has_mps: None, warnings: Vec::new() };
         site.logs = match &recipe.logs {
             Some(logs) => logs.clone(),
             None => {
@@ -70,10 +74,12 @@ impl Site {
         }
         let Some(control) = find("nvidia-cuda-mps-control") else {
             self.warnings.push(NO_MPS.to_owned());
+            self.has_mps = Some(false);
             return Ok(());
         };
         let mps = Mps::new(control)?;
         self.keep(Ward::Mps(mps.clone()))?;
+        self.has_mps = Some(true);
         mps.start()
     }
 
@@ -111,9 +117,15 @@ impl Site {
             None => Command::new(&recipe.program),
         };
         let device = recipe.among.as_ref().map_or(rank, |among| among.within) % recipe.gpus.max(1);
-        command.args(&recipe.arguments).envs(recipe.variables.iter().map(|(name, value)| (name, value)));
+        command.args(&recipe.arguments);
+        // What the shell says to jobs' plugins is not meant for these: what ranks are told is in the recipe.
+        for name in variables::ALL {
+            command.env_remove(name);
+        }
+        command.envs(recipe.variables.iter().map(|(name, value)| (name, value)));
         command.env(ADDRESS, address).env(SECRET, secret).env(RANK, rank.to_string());
         command.env(PARENT, std::process::id().to_string()).env(DEVICE, device.to_string());
+        command.env(WAIT, recipe.limits.gather.as_secs().to_string());
         if recipe.sharing == Sharing::Shared {
             // Ranks on one GPU are refused by NCCL unless they seem to be on hosts of their own, which then speak
             // over sockets.

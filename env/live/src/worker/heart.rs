@@ -53,13 +53,16 @@ impl Doing {
     }
 }
 
-/// Beats until the connection closes, or until there is trouble.
-pub fn start(doing: Arc<Doing>, writer: Arc<Writer>) {
+/// Beats until there is trouble, or until nobody hears it: then it is `alone`.
+pub fn start(doing: Arc<Doing>, writer: Arc<Writer>, alone: impl FnOnce() + Send + 'static) {
     thread::spawn(move || {
         loop {
             let beat = doing.beat();
             let trouble = matches!(beat, Reply::Failed { .. });
-            if writer.send(&beat).is_err() || trouble {
+            if writer.send(&beat).is_err() {
+                return alone();
+            }
+            if trouble {
                 return;
             }
             thread::sleep(EVERY);

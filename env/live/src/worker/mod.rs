@@ -9,14 +9,14 @@ mod heart;
 mod rank;
 
 use std::io;
-use std::net::TcpStream;
+use std::net::{TcpStream, ToSocketAddrs};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 use std::sync::{Arc, Weak};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use dynamiccl_gpu::{die_with_parent, leave, parent};
+use dynamiccl_gpu::{die_with_parent, give_up_after, leave, parent};
 
 pub use errors::WorkerError;
 
@@ -38,8 +38,13 @@ pub const DEVICE: &str = "DYNAMICCL_LIVE_DEVICE";
 /// The process that started a worker: its variable.
 pub const PARENT: &str = "DYNAMICCL_LIVE_PARENT";
 
-/// How long the coordinator is looked for: it may start after its workers.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// How many seconds the coordinator is looked for, which may start after its workers: its variable.
+pub const WAIT: &str = "DYNAMICCL_LIVE_WAIT";
+
+/// A coordinator that takes nothing for so long is gone with its host. It gives ranks up sooner itself.
+const GONE: Duration = Duration::from_secs(20);
+/// How long one try to reach it may take.
+const TRY: Duration = Duration::from_secs(5);
 /// Exit code of a worker whose coordinator is gone.
 const ABANDONED: i32 = 3;
 
@@ -56,6 +61,8 @@ pub struct Identity {
     pub device: u32,
     /// The process that started it, with which it ends.
     pub parent: Option<i32>,
+    /// How long the coordinator is looked for.
+    pub wait: Duration,
 }
 
 impl Identity {
@@ -72,6 +79,7 @@ impl Identity {
             rank: whole(RANK)?,
             device: whole(DEVICE)?,
             parent: get(PARENT).and_then(|parent| parent.parse().ok()),
+            wait: Duration::from_secs(whole(WAIT)?.into()),
         })
     }
 }
@@ -84,12 +92,14 @@ pub fn run(identity: &Identity) -> Result<(), WorkerError> {
             leave(ABANDONED);
         }
     }
-    let stream = connect(&identity.address)?;
+    let until = Instant::now() + identity.wait;
+    let stream = connect(&identity.address, until)?;
     let broken = |error: std::io::Error| WorkerError::Unreachable(identity.address.clone(), error);
     stream.set_nodelay(true).map_err(broken)?;
-    let writer = Arc::new(Writer::new(stream.try_clone().map_err(broken)?));
-    stream.set_read_timeout(Some(PATIENCE)).map_err(broken)?;
-    let mut reader = Reader::new(stream);
+    give_up_after(&stream, GONE).map_err(broken)?;
+    let writer = Arc::new(stream.try_clone().and_then(Writer::new).map_err(broken)?);
+    // It may come at the last moment, and then say hello to others first.
+    let mut reader = Reader::until(stream, until + GONE);
     let met = greet(identity, &writer, &mut reader).and_then(|known| reader.be_patient().map(|()| known));
     if !met.map_err(broken)? {
         return Err(WorkerError::Impostor(identity.address.clone()));
@@ -97,7 +107,8 @@ pub fn run(identity: &Identity) -> Result<(), WorkerError> {
     let ended = Arc::new(AtomicBool::new(false));
     let requests = listen(reader, Arc::clone(&ended));
     let doing = Arc::new(Doing::default());
-    heart::start(Arc::clone(&doing), Arc::clone(&writer));
+    let of_heart = Arc::clone(&ended);
+    heart::start(Arc::clone(&doing), Arc::clone(&writer), move || abandoned(&of_heart));
     serve(identity, (&requests, &ended), &doing, &writer)
 }
 
@@ -161,15 +172,19 @@ fn listen(mut reader: Reader, ended: Arc<AtomicBool>) -> mpsc::Receiver<Request>
                 return;
             }
         }
-        leave(if ended.load(Ordering::SeqCst) { 0 } else { ABANDONED })
+        abandoned(&ended)
     });
     receive
 }
 
-fn connect(address: &str) -> Result<TcpStream, WorkerError> {
-    let until = Instant::now() + PATIENCE;
+/// Ends the process, whose coordinator is gone; well where its work has `ended`.
+fn abandoned(ended: &AtomicBool) -> ! {
+    leave(if ended.load(Ordering::SeqCst) { 0 } else { ABANDONED })
+}
+
+fn connect(address: &str, until: Instant) -> Result<TcpStream, WorkerError> {
     loop {
-        match TcpStream::connect(address) {
+        match try_all(address) {
             Ok(stream) => return Ok(stream),
             Err(error) if Instant::now() > until => {
                 return Err(WorkerError::Unreachable(address.to_owned(), error));
@@ -177,4 +192,16 @@ fn connect(address: &str) -> Result<TcpStream, WorkerError> {
             Err(_) => thread::sleep(Duration::from_millis(100)),
         }
     }
+}
+
+/// Tries every address that a name has; a host that does not answer at all costs no more than a try.
+fn try_all(address: &str) -> io::Result<TcpStream> {
+    let mut why = io::Error::new(io::ErrorKind::NotFound, "the name has no address");
+    for one in address.to_socket_addrs()? {
+        match TcpStream::connect_timeout(&one, TRY) {
+            Ok(stream) => return Ok(stream),
+            Err(error) => why = error,
+        }
+    }
+    Err(why)
 }
