@@ -58,6 +58,11 @@ impl Wish {
         Wish { clock, variables: vec![], cells, threads: None, counts: vec![], beside: None }
     }
 
+    /// An error where so many ranks cannot make one of the calls.
+    fn fits(&self, ranks: u32) -> Result<()> {
+        self.cells.iter().try_for_each(|cell| cell.check(ranks)).map_err(told).context("--sizes")
+    }
+
     /// Bytes of the largest call.
     fn bytes(&self) -> u64 {
         self.cells.iter().map(|cell| cell.bytes).max().unwrap_or(0)
@@ -91,9 +96,11 @@ impl Job {
         Ok(Job { live, conditions })
     }
 
-    /// Under a launcher, where this is not rank 0: is that rank for every one of these wishes, until its work is done.
+    /// Refuses what so many ranks cannot do. Then, under a launcher, where this is not rank 0: is that rank for every one of
+    /// these wishes, until its work is done.
     pub fn attend(args: &JobArgs, wishes: &[Wish], session: &Session) -> Result<Option<Ending>> {
         let post = Post::find(args, variable)?;
+        wishes.iter().try_for_each(|wish| wish.fits(post.ranks))?;
         let Some(among) = post.among.as_ref().filter(|among| among.rank > 0) else { return Ok(None) };
         let gpus = missing::look(args, &post)?;
         let plugin = name(&library::find(args.library.as_deref())?);
@@ -136,7 +143,6 @@ fn variable(name: &str) -> Option<String> {
 
 /// What a rank is started with.
 fn recipe(args: &JobArgs, post: &Post, gpus: u32, plugin: &str, wish: &Wish) -> Result<Recipe> {
-    wish.cells.iter().try_for_each(|cell| cell.check(post.ranks)).map_err(told).context("--sizes")?;
     let mut variables =
         vec![(TUNER.to_owned(), plugin.to_owned()), ("DYNAMICCL_MODE".to_owned(), "driven".to_owned())];
     variables.extend(wish.variables.iter().cloned());
