@@ -301,7 +301,7 @@ mod tests {
         let changes = old.changes(&new);
         let fields = changes.iter().filter(|change| change.is_of_judgement());
         let fields: Vec<&str> = fields.map(|change| change.field.as_str()).collect();
-        assert_eq!(fields, ["config.evaluation.worlds", "constants", "stages.smoke.fingerprint"]);
+        assert_eq!(fields, ["constants", "config.evaluation.worlds", "stages.smoke.fingerprint"]);
     }
 
     #[test]
