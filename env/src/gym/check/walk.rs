@@ -65,7 +65,7 @@ impl Walk<'_> {
         while let Some(action) = self.actions.try_act(&self.observation) {
             let taken = env.step(&action, &mut self.observation);
             (length, self.steps) = (length + 1, self.steps + 1);
-            if self.steps % CHUNK == 0 {
+            if self.steps.is_multiple_of(CHUNK) {
                 progress(CHUNK)?;
             }
             let over = match taken {
