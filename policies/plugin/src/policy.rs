@@ -1,4 +1,4 @@
-//! The policy that decides, read once for all communicators of a process that live at the same time ([`crate::kept`]).
+//! The policy that decides, read once for all communicators of a process that live at the same time (`kept.rs`).
 
 use std::sync::Arc;
 
