@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
-use dynamiccl_live::cell::{Cell, Tries, grid};
+use dynamiccl_live::cell::{Cell, Tries};
 use dynamiccl_live::compare::{Contest, Oracle, RIVALS, Side, compare, contests, overall};
 use dynamiccl_live::crew::LiveError;
 use dynamiccl_live::measure::{Effort, SURE};
@@ -37,12 +37,11 @@ const TURNS: u32 = 3;
 
 /// Compares.
 pub fn run(args: &LiveEvalArgs, session: &Session) -> Result<Ending> {
-    let cells = grid(&args.calls.collectives, &args.calls.sizes.0);
     let wish = wish(args)?;
     let begun = Instant::now();
     let compared = match args.launch_threads {
-        Some(threads) => by_turns(args, &cells, &wish, threads, session)?,
-        None => together(args, &cells, &wish, session)?,
+        Some(threads) => by_turns(args, &wish, threads, session)?,
+        None => together(args, &wish, session)?,
     };
     let Some((conditions, contests)) = compared else { return Ok(Ending::Done) };
     let report = Report::new(args, conditions, &contests, begun.elapsed().as_secs_f64());
@@ -66,7 +65,7 @@ fn wish(args: &LiveEvalArgs) -> Result<Wish> {
 type Compared = Option<(Conditions, Vec<Contest>)>;
 
 /// On the same ranks, round after round.
-fn together(args: &LiveEvalArgs, cells: &[Cell], wish: &Wish, session: &Session) -> Result<Compared> {
+fn together(args: &LiveEvalArgs, wish: &Wish, session: &Session) -> Result<Compared> {
     if Job::attend(&args.job, std::slice::from_ref(wish), session)?.is_some() {
         return Ok(None);
     }
@@ -77,7 +76,7 @@ fn together(args: &LiveEvalArgs, cells: &[Cell], wish: &Wish, session: &Session)
         clock: wish.clock,
     };
     let known = args.sweep.as_deref().map(|file| Known::read(file, how)).transpose()?;
-    let calls = cells.iter().map(|&cell| Ok((cell, oracle(args, known.as_ref(), cell)?)));
+    let calls = wish.cells.iter().map(|&cell| Ok((cell, oracle(args, known.as_ref(), cell)?)));
     let calls = calls.collect::<Result<Vec<_>>>()?;
     let progress = session.progress("live eval", 2 * calls.len() as u64);
     let mut job = Job::start(&args.job, wish, session)?;
@@ -97,19 +96,14 @@ fn together(args: &LiveEvalArgs, cells: &[Cell], wish: &Wish, session: &Session)
 }
 
 /// On ranks that are started by turns: NCCL's own without, the policy's with so many threads.
-fn by_turns(
-    args: &LiveEvalArgs,
-    cells: &[Cell],
-    wish: &Wish,
-    threads: u32,
-    session: &Session,
-) -> Result<Compared> {
+fn by_turns(args: &LiveEvalArgs, wish: &Wish, threads: u32, session: &Session) -> Result<Compared> {
     ensure!(!args.against.contains(&LiveRival::Oracle), "--launch-threads: compare with nccl alone");
     let with = Wish { threads: Some(threads), counts: vec![threads], ..wish.clone() };
     let turns: Vec<Wish> = (0..TURNS).flat_map(|_| [wish.clone(), with.clone()]).collect();
     if Job::attend(&args.job, &turns, session)?.is_some() {
         return Ok(None);
     }
+    let cells = &wish.cells;
     let progress = session.progress("live eval", (turns.len() * cells.len()) as u64);
     let rounds = args.most_rounds.max(args.rounds).div_ceil(TURNS);
     let (mut sides, mut conditions) = ([Side::default(), Side::default()], None);

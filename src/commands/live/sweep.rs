@@ -4,7 +4,7 @@ use std::fmt;
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
-use dynamiccl_live::cell::{Cell, Tries, grid};
+use dynamiccl_live::cell::{Cell, Tries};
 use dynamiccl_live::drift::Drift;
 use dynamiccl_live::measure::{CellTimes, Effort};
 use dynamiccl_live::sheet::{Columns, Conditions, Sheet, Tried};
@@ -23,16 +23,16 @@ use crate::words::counted;
 
 /// Measures what the file does not have.
 pub fn run(args: &SweepArgs, session: &Session) -> Result<Ending> {
-    let (wishes, cells) = (wishes(args), grid(&args.calls.collectives, &args.calls.sizes.0));
+    let wishes = wishes(args);
     if let Some(ending) = Job::attend(&args.job, &wishes, session)? {
         return Ok(ending);
     }
     let begun = Instant::now();
-    let progress = session.progress("live sweep", (cells.len() * wishes.len()) as u64);
+    let progress = session.progress("live sweep", wishes.iter().map(|wish| wish.cells.len() as u64).sum());
     let (mut sheet, mut report) = (None, None);
     for wish in &wishes {
         let mut job = Job::start(&args.job, wish, session)?;
-        let plan = plan(args, &cells, wish, wishes.len());
+        let plan = plan(args, wish, wishes.len());
         let conditions = Conditions { tried: Tried::of(&plan.tries), ..job.conditions().clone() };
         let sheet = match &mut sheet {
             Some(sheet) => sheet,
@@ -80,10 +80,10 @@ fn columns(args: &SweepArgs) -> Columns {
     }
 }
 
-fn plan(args: &SweepArgs, cells: &[Cell], wish: &Wish, shifts: usize) -> Plan {
+fn plan(args: &SweepArgs, wish: &Wish, shifts: usize) -> Plan {
     let others = args.chunks.iter().copied().filter(|chunk| *chunk != ChunkChoice::Own);
     Plan {
-        cells: cells.to_vec(),
+        cells: wish.cells.clone(),
         tries: Tries {
             channels: args.channels.clone(),
             chunks: std::iter::once(ChunkChoice::Own).chain(others).collect(),
