@@ -204,8 +204,9 @@ def judge_check(job, policy, verdicts):
         else:
             verdicts.say(bool(line), f"{title} loaded by its {interface} interface", line.group(0) if line else "no line")
     if has_env(log):
-        line = re.search(r"Max NThreads.*", log)
-        verdicts.say(bool(line and re.search(r"NThreads \|\s+256 ", line.group(0))), f"{title} threads handed over", line.group(0) if line else "no table")
+        # NCCL 2.32 no longer logs the table.
+        line = re.search(r"Max NThreads \|\s+256 .*|NCCL_NTHREADS set by environment to 256", log)
+        verdicts.say(bool(line), f"{title} threads handed over", line.group(0) if line else "no word of them")
     begins = re.search(r"DynamICCL: (\d.*)", log)
     print(f"      {begins.group(1) if begins else 'no line of ours'}")
     calls, wrong = results[0]["calls"], [w for result in results for w in result["wrong"]]
@@ -298,8 +299,9 @@ def cost(args, verdicts):
         none, observe, act = (by_kind[kind] for kind in kinds)
         ratios = [o / n for o, n in zip(observe, none)]
         ratio = statistics.median(ratios)
-        # Within noise: one round's spread of the same job, or 5 %.
-        noise = max(max(none) / statistics.median(none), statistics.median(none) / min(none), 1.05)
+        # Within noise: the spread of either job's rounds, or 5 %.
+        spread = lambda xs: max(max(xs) / statistics.median(xs), statistics.median(xs) / min(xs))
+        noise = max(spread(none), spread(observe), 1.05)
         fine.append(1 / noise <= ratio <= noise)
         show = lambda xs: f"{statistics.median(xs):9.1f} ({min(xs):.1f}-{max(xs):.1f})"
         print(f"  {size:9d}  {show(none):21s} {show(observe):21s} {ratio:6.3f} ({min(ratios):.3f}-{max(ratios):.3f})"

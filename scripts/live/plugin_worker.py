@@ -7,7 +7,7 @@ TASK is
     check   all five collectives in small and large sizes, every result compared with what it must be
     time    medians of allreduce; a round for every line on stdin, one RESULT for each, so that several jobs can be
             measured in turn
-    walk    many collectives of mixed kind and size, every Nth compared
+    walk    many collectives of mixed kind and size, allgathers of uneven parts among them, every Nth compared
 
 Needs PyTorch, and a GPU for the backend nccl; `--backend gloo` runs the same on the CPU, to test this file.
 What it found is the line RESULT with one JSON object. A wrong result ends it with exit code 1.
@@ -25,6 +25,8 @@ from datetime import timedelta
 import torch
 import torch.distributed as dist
 
+# One call in so many of the walk is an allgather of uneven parts.
+UNEVEN = 50
 KINDS = ["broadcast", "reduce", "allgather", "reducescatter", "allreduce"]
 
 
@@ -64,6 +66,16 @@ class Caller:
             out = self.got[:part]
             dist.reduce_scatter_tensor(out, self.mine[: part * ranks])
         return out
+
+    def gathers_uneven(self, count):
+        """Whether parts of different sizes are gathered right. PyTorch makes a group of broadcasts of that, and NCCL from 2.29
+        on one kernel."""
+        sizes = [count + other for other in range(self.ranks)]
+        parts = list(self.got[: sum(sizes)].fill_(-1).split(sizes))
+        mine = self.mine[: count + self.rank]
+        torch.add(self.pattern[: len(mine)], self.rank, out=mine)
+        dist.all_gather(parts, mine)
+        return all(torch.equal(part, self.pattern[: len(part)] + other) for other, part in enumerate(parts))
 
     def expected(self, kind, count):
         """What the result must be; None where this rank gets none."""
@@ -143,6 +155,8 @@ def walk(caller, args):
                 wrong.append(f"{number}: {kind} {4 * count}")
         else:
             caller.call(kind, count)
+        if number % UNEVEN == 0 and caller.device.type == "cuda" and not caller.gathers_uneven(count):
+            wrong.append(f"{number}: uneven allgather {4 * count}")
         if number % 2000 == 1999 and is_late(caller, time.perf_counter() - began > args.seconds):
             break
     wait(caller.device)
