@@ -46,7 +46,7 @@ impl Tuner for Own {
 
 #[test]
 fn sweeps_keep_the_contract() {
-    for folder in ["live-h200", "live-h200-held-out/1gbit_2ranks.csv"] {
+    for folder in ["live-h200", "live-h200-held-out/1gbit_2ranks.csv", "live-h200-chunks"] {
         let options = CheckOptions { steps: 3000, seeds: vec![1, 2, 3], ..CheckOptions::default() };
         let report = check(|| Ok::<_, EnvError>(env(folder)), &options, |_| Ok::<_, EnvError>(())).unwrap();
         assert_eq!(report.broken().map(|rule| rule.name).collect::<Vec<_>>(), [""; 0], "{folder}");
@@ -57,7 +57,7 @@ fn sweeps_keep_the_contract() {
 /// Every cell of every file has NCCL's own line and settings beside it, and none is lost.
 #[test]
 fn every_cell_of_a_file_is_there() {
-    for folder in ["live-h200", "live-h200-held-out"] {
+    for folder in ["live-h200", "live-h200-held-out", "live-h200-chunks"] {
         for (swept, read) in sweeps(folder).iter().zip(sweep::read(&data(folder)).unwrap()) {
             let own = read.rows.iter().filter(|row| row.setting == Setting::Default).count();
             assert_eq!((swept.len(), swept.ranks()), (own, read.ranks), "{}", swept.name);
@@ -207,7 +207,14 @@ fn what_says_nothing_is_counted() {
 /// What is known in hindsight is known of everything that the mask allows, and NCCL's own wins nothing over itself.
 #[test]
 fn hindsight_knows_every_choice() {
-    let mut env = env("live-h200/loopback_4ranks.csv");
+    for (file, chunks) in [("live-h200/loopback_4ranks.csv", 1), ("live-h200-chunks/loopback_8ranks.csv", 4)]
+    {
+        hindsight_knows(file, chunks);
+    }
+}
+
+fn hindsight_knows(file: &str, chunk_sizes: usize) {
+    let mut env = env(file);
     let mut seen = Observation::new(env.spaces());
     env.reset(Some(5), &mut seen).unwrap();
     let (mut slower, mut faster) = (0, 0);
@@ -219,8 +226,11 @@ fn hindsight_knows_every_choice() {
         let at =
             |pair: usize, channels: usize| (pair * Head::Channels.size() + channels) * Head::Chunk.size();
         let mask = question.gated.mask;
-        for pair in mask.indices(Head::Pair) {
-            assert!(mask.indices(Head::Channels).all(|channels| gains[at(pair, channels)].is_finite()));
+        assert_eq!(mask.indices(Head::Chunk).count(), chunk_sizes);
+        for (pair, channels) in
+            mask.indices(Head::Pair).flat_map(|pair| mask.indices(Head::Channels).map(move |c| (pair, c)))
+        {
+            assert!(mask.indices(Head::Chunk).all(|chunk| gains[at(pair, channels) + chunk].is_finite()));
         }
         assert_eq!(gains[at(own.index(Head::Pair), 0)], 0.0);
         slower += gains.iter().filter(|gain| **gain < 0.0).count();

@@ -6,7 +6,7 @@
 
 pub mod sweep;
 
-use dynamiccl_spec::Pair;
+use dynamiccl_spec::{ChunkChoice, Pair};
 
 use crate::cluster::{Calibration, Cluster};
 use crate::least_squares::{Options, minimise};
@@ -38,7 +38,7 @@ pub fn sample(communicator: &Communicator, row: &Row) -> Option<Sample> {
     };
     let (pair, predicted) =
         table.available().filter(|(pair, _)| allowed(pair)).min_by(|a, b| a.1.total_cmp(&b.1))?;
-    let call = Call::forced(communicator, row.collective, row.bytes, pair, row.channels);
+    let call = Call::forced(communicator, row.collective, row.bytes, pair, row.channels, ChunkChoice::Own);
     Some(Sample { call, predicted_us: f64::from(predicted), measured_us: row.time_us })
 }
 

@@ -18,7 +18,7 @@ mod transfer;
 mod tree;
 mod wiring;
 
-use dynamiccl_spec::{Algorithm, Collective, Pair};
+use dynamiccl_spec::{Algorithm, ChunkChoice, Collective, Pair};
 
 use crate::nccl::{Communicator, Realised};
 pub use constants::{Constants, ConstantsError, ConstantsFile};
@@ -51,18 +51,19 @@ impl Call {
         Call { collective, bytes, pair, channels, threads, chunk_bytes, pipelined: 1 }
     }
 
-    /// The call that NCCL makes of a forced pair, with as many channels as asked for or its own count.
+    /// The call that NCCL makes of a forced pair, with as many channels and such chunks as asked for or its own.
     pub fn forced(
         communicator: &Communicator,
         collective: Collective,
         bytes: u64,
         pair: Pair,
         channels: Option<u32>,
+        chunk: ChunkChoice,
     ) -> Self {
         let (own, threads) = communicator.channels_threads(pair, bytes);
         let limit = communicator.channel_limit(pair).max(1);
-        let launch = communicator.launch(collective, pair, bytes, channels.unwrap_or(own).clamp(1, limit));
-        let (channels, chunk_bytes) = (launch.channels, launch.chunk_bytes);
+        let most = channels.unwrap_or(own).clamp(1, limit);
+        let (channels, chunk_bytes) = communicator.chunked(collective, pair, bytes, most, chunk);
         Call { collective, bytes, pair, channels, threads, chunk_bytes, pipelined: 1 }
     }
 }

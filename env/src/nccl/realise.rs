@@ -39,16 +39,23 @@ impl Communicator {
         let (own_channels, threads) = self.channels_threads_with(pair, bytes, most_threads);
         let limit = self.channel_limit(pair).max(1);
         let max_channels = knobs.channels.requested().unwrap_or(own_channels).clamp(1, limit);
+        let (channels, chunk_bytes) = self.chunked(collective, pair, bytes, max_channels, knobs.chunk);
+        Some(Realised { pair, max_channels, channels, threads, chunk_bytes })
+    }
+
+    /// Channels that run, given a budget of them, and the chunk in which each moves its bytes where this one is asked for.
+    pub(crate) fn chunked(
+        &self,
+        collective: Collective,
+        pair: Pair,
+        bytes: u64,
+        max_channels: u32,
+        chunk: ChunkChoice,
+    ) -> (u32, u64) {
         let (channels, share) = self.split(collective, pair, bytes, max_channels);
-        let own_chunk = self.raw_chunk(collective, pair, bytes, channels, share[0]);
-        let chunk = if self.version.has_chunk_knob() { knobs.chunk } else { ChunkChoice::Own };
-        Some(Realised {
-            pair,
-            max_channels,
-            channels,
-            threads,
-            chunk_bytes: chosen_chunk(collective, pair, own_chunk, chunk),
-        })
+        let own = self.raw_chunk(collective, pair, bytes, channels, share[0]);
+        let chunk = if self.version.has_chunk_knob() { chunk } else { ChunkChoice::Own };
+        (channels, chosen_chunk(collective, pair, own, chunk))
     }
 }
 

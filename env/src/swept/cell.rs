@@ -8,8 +8,8 @@ use super::times::Times;
 use crate::measure::sweep::{Setting, SweepRow};
 use crate::nccl::{Communicator, Realised};
 
-/// NCCL's own number of channels, among the choices.
-const OWN: usize = 0;
+/// NCCL's own, as bits of the choices of channels and of chunk sizes.
+const OWN: u32 = 1;
 
 /// One call of a sweep.
 #[derive(Debug, Clone, PartialEq)]
@@ -22,21 +22,26 @@ pub struct Cell {
     pairs: PairMask,
     /// Choices of channels, as bits.
     channels: u32,
+    /// Choices of chunk sizes, as bits: of those that were asked for.
+    chunks: u32,
 }
 
-/// What tells launches apart where NCCL's own chunks and threads are left.
+/// What tells launches apart where NCCL's own threads are left.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Launch {
     /// Algorithm and protocol.
     pub pair: Pair,
     /// Channels that run.
     pub channels: u32,
+    /// Payload of one step of a channel.
+    pub chunk_bytes: u64,
 }
 
 impl Launch {
     /// What NCCL launches.
     pub fn of(realised: &Realised) -> Self {
-        Launch { pair: realised.pair, channels: realised.channels }
+        let Realised { pair, channels, chunk_bytes, .. } = *realised;
+        Launch { pair, channels, chunk_bytes }
     }
 }
 
@@ -58,19 +63,36 @@ struct Call<'a> {
 }
 
 impl Call<'_> {
+    fn new(communicator: &Communicator, (collective, bytes): (Collective, u64)) -> Call<'_> {
+        let table = communicator.cost_table(collective, bytes, 1);
+        Call { communicator, collective, bytes, table }
+    }
+
     fn realise(&self, knobs: &Knobs) -> Option<Launch> {
         let Call { communicator, collective, bytes, table } = self;
         communicator.realise(*collective, *bytes, table, knobs).as_ref().map(Launch::of)
     }
 
-    /// The launch of what a line asked for; none where the file asked for a count that is no choice of ours.
-    fn requested(&self, pair: Pair, channels: Option<u32>) -> Option<Launch> {
-        let choice = match channels {
+    /// The launch of what a line asked for; none where it asked for a count that is no choice of ours, or for a chunk size
+    /// that its NCCL asks nobody about.
+    fn requested(&self, row: &SweepRow) -> Option<Launch> {
+        let Setting::Knobs { pair, channels } = row.setting else { return self.realise(&Knobs::OWN) };
+        if row.chunk != ChunkChoice::Own && !self.communicator.version().has_chunk_knob() {
+            return None;
+        }
+        let channels = match channels {
             None => ChannelChoice::OWN,
             Some(count) => u8::try_from(count).ok().and_then(ChannelChoice::of)?,
         };
-        self.realise(&Knobs::with_pair(pair, choice))
+        self.realise(&Knobs { chunk: row.chunk, ..Knobs::with_pair(pair, channels) })
     }
+}
+
+/// All that can be asked for with a pair, as far as launches are told apart.
+fn requests(pair: Pair) -> impl Iterator<Item = Knobs> {
+    ChannelChoice::all().flat_map(move |channels| {
+        ChunkChoice::ALL.map(|chunk| Knobs { chunk, ..Knobs::with_pair(pair, channels) })
+    })
 }
 
 impl Cell {
@@ -81,67 +103,102 @@ impl Cell {
         (collective, bytes): (Collective, u64),
         rows: &[SweepRow],
     ) -> Option<(Self, usize)> {
-        let table = communicator.cost_table(collective, bytes, 1);
-        let call = Call { communicator, collective, bytes, table };
+        let call = Call::new(communicator, (collective, bytes));
         let own = call.realise(&Knobs::OWN)?;
-        let mut cell = Cell { own, launches: Vec::new(), measured: 0, pairs: PairMask::NONE, channels: 0 };
-        let (mut known, mut used) = ([false; 2], 0);
-        // Which chunk size a setting had is not part of its launch here.
-        for row in rows.iter().filter(|row| row.chunk == ChunkChoice::Own) {
-            let ran = match row.setting {
-                Setting::Default => Some(own),
-                Setting::Knobs { pair, channels } => call.requested(pair, channels),
-            };
-            let Some(ran) = ran else { continue };
+        let (mut known, mut used, mut chunks) = ([false; 2], 0, OWN);
+        let mut launches = Vec::new();
+        for row in rows {
+            let Some(ran) = call.requested(row) else { continue };
             known[usize::from(row.setting == Setting::Default)] = true;
-            times_of(&mut cell.launches, ran).add(row);
+            times_of(&mut launches, ran).add(row);
+            chunks |= 1 << row.chunk as u32;
             used += 1;
         }
-        (known == [true; 2]).then(|| (cell.with_choices(&call), rows.len() - used))
+        (known == [true; 2]).then(|| (Cell::of(&call, own, launches, chunks), rows.len() - used))
     }
 
-    /// A call of a size between those of two others: what both have, half way. None where NCCL's own choice or everything
-    /// else is not among it.
+    /// A call of a size between those of two others: what was asked for in both takes half way between them. None where
+    /// NCCL's own choice or everything else is not among it.
     pub fn between(
         communicator: &Communicator,
-        (collective, bytes): (Collective, u64),
-        [smaller, larger]: [&Cell; 2],
+        collective: Collective,
+        bytes: u64,
+        [smaller, larger]: [(u64, &Cell); 2],
     ) -> Option<Self> {
-        let both = smaller.launches.iter().filter_map(|(launch, times)| {
-            let (_, other) = larger.launches.iter().find(|(known, _)| known == launch)?;
-            Some((*launch, times.between(other)))
+        let call = Call::new(communicator, (collective, bytes));
+        let [small, large] = [smaller, larger].map(|(bytes, cell)| {
+            let call = Call::new(communicator, (collective, bytes));
+            move |knobs: &Knobs| cell.times_of(&call.realise(knobs)?)
         });
-        let table = communicator.cost_table(collective, bytes, 1);
-        Cell::of_launches(communicator, (collective, bytes), table, both.collect())
+        let mut launches: Vec<(Launch, Times)> = Vec::new();
+        for knobs in call.table.mask().iter().flat_map(requests) {
+            let Some(launch) = call.realise(&knobs) else { continue };
+            if launches.iter().any(|(known, _)| *known == launch) {
+                continue;
+            }
+            let times = small(&knobs).zip(large(&knobs)).map(|(small, large)| small.between(large));
+            launches.extend(times.map(|times| (launch, times)));
+        }
+        Cell::of_known(&call, launches, smaller.1.chunks & larger.1.chunks)
     }
 
-    /// A call of which some launches are known; none where NCCL's own choice or everything else is not among them.
+    /// A call of which some launches are known, all with NCCL's own chunks; none where NCCL's own choice or everything else
+    /// is not among them.
     pub fn of_launches(
         communicator: &Communicator,
         (collective, bytes): (Collective, u64),
         table: CostTable,
         launches: Vec<(Launch, Times)>,
     ) -> Option<Self> {
-        let call = Call { communicator, collective, bytes, table };
-        let own = call.realise(&Knobs::OWN)?;
-        let known = launches.len() > 1 && launches.iter().any(|(launch, _)| *launch == own);
-        let cell = Cell { own, launches, measured: 0, pairs: PairMask::NONE, channels: 0 };
-        known.then(|| cell.with_choices(&call))
+        Cell::of_known(&Call { communicator, collective, bytes, table }, launches, OWN)
     }
 
     /// The same call as several sweeps have it: the lines of all of them.
-    pub fn joined(
-        communicator: &Communicator,
-        (collective, bytes): (Collective, u64),
-        cells: &[&Cell],
-    ) -> Option<Self> {
+    pub fn joined(communicator: &Communicator, call: (Collective, u64), cells: &[&Cell]) -> Option<Self> {
         let mut launches: Vec<(Launch, Times)> = Vec::new();
         for (launch, times) in cells.iter().flat_map(|cell| &cell.launches[..cell.measured]) {
             times_of(&mut launches, *launch).join(times);
         }
         let launches = launches.into_iter().map(|(launch, times)| (launch, times.without_glances()));
-        let table = communicator.cost_table(collective, bytes, 1);
-        Cell::of_launches(communicator, (collective, bytes), table, launches.collect())
+        let chunks = cells.iter().fold(OWN, |chunks, cell| chunks | cell.chunks);
+        Cell::of_known(&Call::new(communicator, call), launches.collect(), chunks)
+    }
+
+    fn of_known(call: &Call<'_>, launches: Vec<(Launch, Times)>, chunks: u32) -> Option<Self> {
+        let own = call.realise(&Knobs::OWN)?;
+        let known = launches.len() > 1 && launches.iter().any(|(launch, _)| *launch == own);
+        known.then(|| Cell::of(call, own, launches, chunks))
+    }
+
+    /// Notes which choices lead to a measured launch whatever the other heads have chosen, of these chunk sizes.
+    fn of(call: &Call<'_>, own: Launch, launches: Vec<(Launch, Times)>, chunks: u32) -> Self {
+        let measured = launches.len();
+        let pairs =
+            call.table.mask().iter().filter(|pair| launches.iter().any(|(known, _)| known.pair == *pair));
+        let pairs = pairs.fold(PairMask::NONE, PairMask::with);
+        let mut cell = Cell { own, launches, measured, pairs, channels: 0, chunks };
+        let known = |cell: &Cell, knobs: &Knobs| {
+            call.realise(knobs).is_some_and(|launch| cell.times_of(&launch).is_some())
+        };
+        let channels = ChannelChoice::all().enumerate().filter(|(_, channels)| {
+            cell.pairs.iter().all(|pair| known(&cell, &Knobs::with_pair(pair, *channels)))
+        });
+        cell.channels = channels.fold(OWN, |bits, (at, _)| bits | 1 << at);
+        cell.fill_own(call);
+        let asked = cell.with_channels();
+        let chunks = ChunkChoice::ALL
+            .into_iter()
+            .filter(|chunk| asked.iter().all(|knobs| known(&cell, &Knobs { chunk: *chunk, ..*knobs })));
+        cell.chunks &= chunks.fold(OWN, |bits, chunk| bits | 1 << chunk as u32);
+        cell
+    }
+
+    /// Its pairs with every number of channels that is a choice.
+    fn with_channels(&self) -> Vec<Knobs> {
+        let is_choice = |at: &usize| self.channels & 1 << at != 0;
+        let channels = || ChannelChoice::all().enumerate().filter(|(at, _)| is_choice(at));
+        let of = |pair| channels().map(move |(_, channels)| Knobs::with_pair(pair, channels));
+        self.pairs.iter().flat_map(of).collect()
     }
 
     /// µs of the fastest launch.
@@ -168,55 +225,42 @@ impl Cell {
         Cell { launches: self.launches.iter().map(seen).collect(), ..self.clone() }
     }
 
-    /// Notes which choices lead to a measured launch whatever the other head has chosen.
-    fn with_choices(mut self, call: &Call<'_>) -> Self {
-        self.channels = Mask::ALL.bits(Head::Channels);
-        for pair in call.table.mask().iter() {
-            let launched = |(_, choice)| call.realise(&Knobs::with_pair(pair, choice));
-            let measured = |launch| self.launches.iter().any(|(known, _)| *known == launch);
-            if !self.launches.iter().any(|(known, _)| known.pair == pair) {
+    /// NCCL's own number of channels must be a choice for every pair, for it is part of NCCL's own choice. Where it was
+    /// not measured for a pair, the nearest number that was, with the same chunk size, stands for it.
+    fn fill_own(&mut self, call: &Call<'_>) {
+        for (pair, chunk) in self.pairs.iter().flat_map(|pair| ChunkChoice::ALL.map(|chunk| (pair, chunk))) {
+            let asked = |channels| Knobs { chunk, ..Knobs::with_pair(pair, channels) };
+            let Some(own) = call.realise(&asked(ChannelChoice::OWN)) else { continue };
+            if self.times_of(&own).is_some() {
                 continue;
             }
-            self.pairs = self.pairs.with(pair);
-            let choices = ChannelChoice::all().enumerate();
-            let bits = choices.filter(|choice| launched(*choice).is_some_and(measured));
-            self.channels &= bits.fold(1 << OWN, |bits, (index, _)| bits | 1 << index);
-        }
-        self.measured = self.launches.len();
-        self.fill_own(call);
-        self
-    }
-
-    /// NCCL's own number of channels must be a choice for every pair, for it is part of NCCL's own choice. Where it was
-    /// not measured for a pair, the nearest number that was stands for it.
-    fn fill_own(&mut self, call: &Call<'_>) {
-        for pair in self.pairs.iter() {
-            let Some(own) = call.realise(&Knobs::with_pair(pair, ChannelChoice::OWN)) else { continue };
             let apart = |launch: &Launch| {
                 let [few, many] = [own.channels.min(launch.channels), own.channels.max(launch.channels)];
                 f64::from(many) / f64::from(few.max(1))
             };
-            let measured = self.launches.iter().filter(|(known, _)| known.pair == pair);
+            let others = ChannelChoice::all().filter_map(|channels| call.realise(&asked(channels)));
+            let measured = others.filter_map(|launch| Some((launch, self.times_of(&launch)?)));
             let nearest = measured.min_by(|(a, _), (b, _)| apart(a).total_cmp(&apart(b)));
-            if let Some((_, times)) = nearest.filter(|(known, _)| *known != own) {
-                let times = times.clone();
-                self.launches.push((own, times));
-            }
+            self.launches.extend(nearest.map(|(_, times)| (own, times.clone())));
         }
     }
 
     /// The times of a launch; none where it was not measured.
     pub fn times(&self, realised: &Realised) -> Option<&Times> {
-        let launch = Launch::of(realised);
-        self.launches.iter().find(|(known, _)| *known == launch).map(|(_, times)| times)
+        self.times_of(&Launch::of(realised))
     }
 
-    /// What is left of a mask: measured pairs and channels, NCCL's own of everything else.
+    fn times_of(&self, launch: &Launch) -> Option<&Times> {
+        self.launches.iter().find(|(known, _)| known == launch).map(|(_, times)| times)
+    }
+
+    /// What is left of a mask: measured pairs, channels and chunk sizes, NCCL's own of everything else.
     pub fn narrow(&self, mask: Mask) -> Mask {
         let Choice(own) = Choice::default();
         let mask = mask.with_pairs(mask.pairs().and(self.pairs));
         let mask = mask.with(Head::Channels, mask.bits(Head::Channels) & self.channels);
-        [Head::Path, Head::Chunk, Head::Threads]
+        let mask = mask.with(Head::Chunk, mask.bits(Head::Chunk) & self.chunks);
+        [Head::Path, Head::Threads]
             .into_iter()
             .fold(mask, |mask, head| mask.only(head, usize::from(own[head as usize])))
     }
@@ -228,6 +272,7 @@ mod tests {
 
     use super::*;
     use crate::cluster::{Cluster, CommOptions};
+    use crate::nccl::Version;
     use crate::swept::VERSION;
 
     const TREE_LL: Pair = Pair::new(Algorithm::Tree, Protocol::LL);
@@ -237,27 +282,29 @@ mod tests {
         let options = CommOptions { version: VERSION, ..CommOptions::default() };
         let communicator = Cluster::load(cluster).unwrap().communicator(nodes, &options).unwrap();
         let call = (Collective::AllReduce, 4 << 20);
-        let row = |&(knobs, micros): &(Option<(Pair, u32)>, f64)| SweepRow {
-            collective: call.0,
-            bytes: call.1,
-            setting: knobs.map_or(Setting::Default, |(pair, channels)| Setting::Knobs {
-                pair,
-                channels: Some(channels),
-            }),
+        let row = |&(knobs, micros): &(Option<(Pair, u32)>, f64)| row_of(call, knobs, micros);
+        Some(Cell::new(&communicator, call, &rows.iter().map(row).collect::<Vec<_>>())?.0)
+    }
+
+    fn row_of((collective, bytes): (Collective, u64), knobs: Option<(Pair, u32)>, micros: f64) -> SweepRow {
+        let channels = |(pair, channels)| Setting::Knobs { pair, channels: Some(channels) };
+        SweepRow {
+            collective,
+            bytes,
+            setting: knobs.map_or(Setting::Default, channels),
             median_us: micros,
             min_us: micros,
             max_us: micros,
             sure: None,
             nccl_model_us: None,
-            chunk: dynamiccl_spec::ChunkChoice::Own,
+            chunk: ChunkChoice::Own,
             slowdown: None,
-        };
-        Some(Cell::new(&communicator, call, &rows.iter().map(row).collect::<Vec<_>>())?.0)
+        }
     }
 
     fn micros(cell: &Cell, pair: Pair, channels: u32) -> Option<f64> {
-        let of = Launch { pair, channels };
-        cell.launches.iter().find(|(known, _)| *known == of).map(|(_, times)| times.micros().round())
+        let is_it = |launch: &Launch| (launch.pair, launch.channels) == (pair, channels);
+        cell.launches.iter().find(|(launch, _)| is_it(launch)).map(|(_, times)| times.micros().round())
     }
 
     /// NCCL makes two channels on such links: a request for sixteen is one for two, and both are one launch.
@@ -275,36 +322,22 @@ mod tests {
     /// A gain of less than the spread is none to somebody cautious; a large one is.
     #[test]
     fn caution_favours_what_nccl_does() {
-        let spread = |pair, micros: f64| SweepRow {
-            collective: Collective::AllReduce,
-            bytes: 4 << 20,
-            setting: pair,
-            median_us: micros,
+        let spread = |knobs, micros: f64| SweepRow {
             min_us: micros * 0.9,
             max_us: micros * 1.1,
-            sure: None,
-            nccl_model_us: None,
-            chunk: ChunkChoice::Own,
-            slowdown: None,
+            ..row_of((Collective::AllReduce, 4 << 20), knobs, micros)
         };
-        let setting = |pair, channels| Setting::Knobs { pair, channels: Some(channels) };
-        let rows = [
-            spread(Setting::Default, 50.0),
-            spread(setting(TREE_LL, 1), 48.0),
-            spread(setting(TREE_LL, 2), 30.0),
-        ];
+        let rows = [spread(None, 50.0), spread(Some((TREE_LL, 1)), 48.0), spread(Some((TREE_LL, 2)), 30.0)];
         let options = CommOptions { version: VERSION, ..CommOptions::default() };
         let communicator = Cluster::load("h200_shared").unwrap().communicator(4, &options).unwrap();
         let (cell, left_out) = Cell::new(&communicator, (Collective::AllReduce, 4 << 20), &rows).unwrap();
         assert_eq!(left_out, 0);
         let cautious = cell.cautious(1.0);
-        let of = |cell: &Cell, launch: Launch| {
-            cell.launches.iter().find(|(known, _)| *known == launch).unwrap().1.micros()
-        };
-        let [few, many] = [1, 2].map(|channels| Launch { pair: TREE_LL, channels });
-        assert!(of(&cell, few) < of(&cell, cell.own), "faster by luck");
-        assert!(of(&cautious, few) > of(&cautious, cell.own));
-        assert!(of(&cautious, many) < of(&cautious, cell.own), "faster for sure");
+        let own = |cell: &Cell| cell.times_of(&cell.own).unwrap().micros().round();
+        let of = |cell: &Cell, channels| micros(cell, TREE_LL, channels).unwrap();
+        assert!(of(&cell, 1) < own(&cell), "faster by luck");
+        assert!(of(&cautious, 1) > own(&cautious));
+        assert!(of(&cautious, 2) < own(&cautious), "faster for sure");
         assert_eq!(cell.cautious(0.0), cell);
     }
 
@@ -325,5 +358,38 @@ mod tests {
     fn a_cell_needs_nccls_own_line_and_another() {
         assert_eq!(cell("h200_shared", 4, &[(None, 50.0)]), None);
         assert_eq!(cell("h200_shared", 4, &[(Some((TREE_LL, 1)), 50.0)]), None);
+    }
+
+    /// With 2.30 chunk sizes are choices, those that were timed for all pairs; with releases before, lines of them say nothing.
+    #[test]
+    fn chunk_sizes_that_were_timed_can_be_chosen() {
+        let row = |knobs: Option<(Pair, u32)>, chunk, micros| SweepRow {
+            chunk,
+            ..row_of((Collective::AllReduce, 4 << 20), knobs, micros)
+        };
+        // NCCL itself would take the ring.
+        let ring = Pair::new(Algorithm::Ring, Protocol::Simple);
+        let (tree, ring) = (Some((TREE_LL, 1)), Some((ring, 1)));
+        let rows = [
+            row(None, ChunkChoice::Own, 50.0),
+            row(tree, ChunkChoice::Own, 60.0),
+            row(ring, ChunkChoice::Own, 50.0),
+            row(tree, ChunkChoice::Half, 30.0),
+            row(ring, ChunkChoice::Half, 70.0),
+            row(tree, ChunkChoice::Quarter, 20.0),
+        ];
+        let of = |version| {
+            let options = CommOptions { version, ..CommOptions::default() };
+            let communicator = Cluster::load("h200_shared").unwrap().communicator(4, &options).unwrap();
+            let call = (Collective::AllReduce, 4 << 20);
+            let (cell, left_out) = Cell::new(&communicator, call, &rows).unwrap();
+            let half = Knobs { chunk: ChunkChoice::Half, ..Knobs::with_pair(TREE_LL, ChannelChoice::OWN) };
+            let launch = Call::new(&communicator, call).realise(&half).unwrap();
+            let micros = cell.times_of(&launch).unwrap().micros().round();
+            (cell.narrow(Mask::ALL).indices(Head::Chunk).collect::<Vec<_>>(), micros, left_out)
+        };
+        let [own, _, half, ..] = std::array::from_fn::<_, 5, _>(|at| at);
+        assert_eq!(of(Version::V2_30), (vec![own, half], 30.0, 0), "one channel stands for NCCL's own two");
+        assert_eq!(of(Version::V2_29), (vec![own], 60.0, 3));
     }
 }

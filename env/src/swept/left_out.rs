@@ -26,8 +26,8 @@ impl LeftOut {
         let mut notes = Vec::new();
         if lines > 0 {
             notes.push(format!(
-                "left out {lines} of its lines: they ask for a chunk size, for channels that are no choice of a policy, or for \
-                 a setting that NCCL cannot run there"
+                "left out {lines} of its lines: they ask for channels that are no choice of a policy, for a chunk size before NCCL \
+                 2.30, or for a setting that NCCL cannot run there"
             ));
         }
         if calls > 0 {

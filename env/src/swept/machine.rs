@@ -61,13 +61,13 @@ impl Machine {
 }
 
 /// The cluster that ranks sharing one GPU over this link make: each is a node of it.
-pub fn shared_gpu(link: Link) -> Result<Cluster, ClusterError> {
+fn shared_gpu(link: Link) -> Result<Cluster, ClusterError> {
     Ok(linked(&Cluster::load("h200_shared")?, link))
 }
 
 /// The machine of a sweep. Unless one is named its ranks share a GPU, as those of published sweeps did, which do not say
 /// so.
-pub(super) fn of(sweep: &Sweep, named: Option<&Cluster>) -> Result<Machine, SweptError> {
+pub(crate) fn of(sweep: &Sweep, named: Option<&Cluster>) -> Result<Machine, SweptError> {
     if named.is_none() && sweep.about.shared == Some(false) {
         return Err(SweptError::Machine { file: sweep.file.clone() });
     }

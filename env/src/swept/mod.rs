@@ -30,7 +30,8 @@ pub(crate) use cell::Launch;
 pub use error::SweptError;
 pub use judge::{CellJudgement, Judgement, LEAST, judge};
 pub use left_out::LeftOut;
-pub use machine::{Machine, machine, shared_gpu};
+pub(crate) use machine::of as machine_of;
+pub use machine::{Machine, machine};
 pub use release::{Release, VERSION};
 pub(crate) use times::Times;
 
@@ -159,11 +160,12 @@ impl Swept {
         let mut cells = self.cells.clone();
         // A map goes from size to size of one collective, then to the next one.
         for ((smaller, a), (larger, b)) in self.cells.iter().zip(self.cells.iter().skip(1)) {
-            let call = (smaller.0, half_way(smaller.1, larger.1));
-            if smaller.0 != larger.0 || call.1 <= smaller.1 {
+            let (collective, bytes) = (smaller.0, half_way(smaller.1, larger.1));
+            if collective != larger.0 || bytes <= smaller.1 {
                 continue;
             }
-            cells.extend(Cell::between(&communicator, call, [a, b]).map(|cell| (call, cell)));
+            let between = Cell::between(&communicator, collective, bytes, [(smaller.1, a), (larger.1, b)]);
+            cells.extend(between.map(|cell| ((collective, bytes), cell)));
         }
         Ok(Swept { cells, ..self.clone() })
     }

@@ -6,15 +6,14 @@
 
 use std::collections::BTreeMap;
 
-use dynamiccl_spec::{ChunkChoice, Collective};
+use dynamiccl_spec::Collective;
 
-use crate::cluster::{Cluster, ClusterError, CommOptions};
 use crate::measure::Clock;
-use crate::measure::sweep::{About, Link, Setting, Sweep, SweepRow};
+use crate::measure::sweep::{Link, Setting, Sweep, SweepRow};
 use crate::model::{Call, Constants, Fabric};
 use crate::nccl::Communicator;
 use crate::statistics::{geometric_mean, median};
-use crate::swept::{VERSION, shared_gpu};
+use crate::swept::{Machine, SweptError, machine_of};
 
 /// How one sweep agrees with the model.
 #[derive(Debug, Clone, PartialEq)]
@@ -50,10 +49,8 @@ pub struct Fidelity {
 #[derive(Debug, Clone)]
 pub struct PreparedSweep {
     file: String,
-    ranks: u32,
-    link: Link,
     clock: Clock,
-    cluster: Cluster,
+    machine: Machine,
     cells: Vec<PreparedCell>,
 }
 
@@ -74,13 +71,11 @@ struct PreparedSetting {
 
 impl PreparedSweep {
     /// Works out what NCCL launched for every line of a sweep.
-    pub fn new(sweep: &Sweep) -> Result<Self, ClusterError> {
-        let cluster = shared_gpu(sweep.link)?;
-        let options = CommOptions { version: VERSION, ..CommOptions::default() };
-        let communicator = cluster.communicator(sweep.ranks, &options)?;
+    pub fn new(sweep: &Sweep) -> Result<Self, SweptError> {
+        let machine = machine_of(sweep, None)?;
+        let communicator = machine.communicator()?;
         let mut cells: BTreeMap<(Collective, u64), PreparedCell> = BTreeMap::new();
-        // The model of a call knows no chunk size but NCCL's own.
-        for row in sweep.rows.iter().filter(|row| row.chunk == ChunkChoice::Own) {
+        for row in &sweep.rows {
             let cell = cells
                 .entry((row.collective, row.bytes))
                 .or_insert_with(|| PreparedCell { settings: Vec::new(), default_us: None });
@@ -88,8 +83,7 @@ impl PreparedSweep {
         }
         let cells = cells.into_values().filter(|cell| !cell.settings.is_empty()).collect();
         let file = sweep.file.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let Sweep { ranks, link, about: About { clock, .. }, .. } = *sweep;
-        Ok(PreparedSweep { file, ranks, link, clock, cluster, cells })
+        Ok(PreparedSweep { file, clock: sweep.about.clock, machine, cells })
     }
 
     /// The file's name.
@@ -98,7 +92,7 @@ impl PreparedSweep {
     }
 
     fn fabric(&self, constants: &Constants) -> Fabric {
-        Fabric::new(&self.cluster, self.ranks, 1, 1, &constants.by(self.clock))
+        Fabric::new(&self.machine.cluster, self.machine.ranks(), 1, 1, &constants.by(self.clock))
     }
 
     /// Measured and modelled times of every setting, cell by cell.
@@ -127,8 +121,8 @@ impl PreparedSweep {
         let fabric = self.fabric(constants);
         let mut report = SweepReport {
             file: self.file.clone(),
-            ranks: self.ranks,
-            link: self.link,
+            ranks: self.machine.ranks(),
+            link: self.machine.link,
             first_choice: Vec::new(),
             nccl_default: Vec::new(),
             log_errors: Vec::new(),
@@ -145,7 +139,7 @@ impl PreparedCell {
         match row.setting {
             Setting::Default => self.default_us = Some(row.median_us),
             Setting::Knobs { pair, channels } => self.settings.push(PreparedSetting {
-                call: Call::forced(communicator, row.collective, row.bytes, pair, channels),
+                call: Call::forced(communicator, row.collective, row.bytes, pair, channels, row.chunk),
                 requested: channels.unwrap_or(0),
                 measured_us: row.median_us,
                 slowest_over_fastest: row.max_us / row.min_us,

@@ -3,8 +3,9 @@
 use std::fmt;
 use std::path::Path;
 
-use anyhow::{Context, Result};
-use dynamiccl_env::measure::sweep::{self, Link};
+use anyhow::{Result, anyhow};
+use dynamiccl_env::measure::sweep::{self, Link, Sweep};
+use dynamiccl_env::swept::SweptError;
 use dynamiccl_env::validate::sweeps::{Fidelity, PreparedSweep, SweepReport};
 use dynamiccl_spec::GBps;
 use serde::Serialize;
@@ -16,7 +17,6 @@ use crate::table::{Column, Table};
 /// Reports on the sweeps of a folder; answers with their overall decision fidelity.
 pub fn run(path: &Path, model: &Model, session: &Session) -> Result<Option<f64>> {
     let read = sweep::read(path)?;
-    let prepare = |sweep| PreparedSweep::new(sweep).with_context(|| format!("{}", sweep.file.display()));
     let prepared: Vec<PreparedSweep> = read.iter().map(prepare).collect::<Result<_>>()?;
     let progress = session.progress("validate", prepared.len() as u64);
     let mut reports = Vec::new();
@@ -28,6 +28,19 @@ pub fn run(path: &Path, model: &Model, session: &Session) -> Result<Option<f64>>
     let report = Report::new(&reports, model);
     session.report("validate", &report)?;
     Ok(report.overall.decision_fidelity)
+}
+
+/// The sweep as the model can be asked about it.
+fn prepare(sweep: &Sweep) -> Result<PreparedSweep> {
+    PreparedSweep::new(sweep).map_err(|error| match error {
+        SweptError::Machine { file } => anyhow!(
+            "{}: its ranks had a GPU each, and sweeps of ranks that share one are compared here; leave it out, or judge it \
+             with `dynamiccl eval --workload {} --cluster NAME`",
+            file.display(),
+            file.display()
+        ),
+        error => error.into(),
+    })
 }
 
 /// How every sweep agrees with the model.
