@@ -43,6 +43,27 @@ pub(super) struct TierFrom {
     pub tier: u8,
 }
 
+impl ClusterWords {
+    /// Whether anything is said of it.
+    pub fn is_described(&self) -> bool {
+        *self != ClusterWords::default()
+    }
+
+    /// What a description leaves out.
+    pub fn left_out(&self) -> impl Iterator<Item = &'static str> {
+        let unsaid = [
+            ("gpu", self.gpu == GpuGeneration::Unknown),
+            ("intra", self.intra == NodeLink::Unknown),
+            ("inter", self.inter == NetLink::Unknown),
+            ("class", self.class == TopologyClass::Unknown),
+            ("tiers", self.tiers.is_empty()),
+            ("in_network", self.in_network.is_none()),
+        ];
+        let described = self.is_described();
+        unsaid.into_iter().filter(move |(_, unsaid)| described && *unsaid).map(|(word, _)| word)
+    }
+}
+
 impl Document {
     /// Reads and checks a file.
     pub fn read(text: &str) -> Result<Self, String> {

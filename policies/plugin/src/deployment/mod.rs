@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use dynamiccl_spec::fnv::Fnv;
-use dynamiccl_spec::{JobContext, NetLink, NodeLink, Topology, tiers};
+use dynamiccl_spec::{CclLibrary, JobContext, NetLink, NodeLink, Topology, tiers};
 
 use crate::kept::Kept;
 use file::Document;
@@ -92,6 +92,11 @@ impl Deployment {
         self.hash
     }
 
+    /// What its description of the cluster leaves out: policies are trained to be told all of it, or nothing.
+    pub fn left_out(&self) -> Vec<&'static str> {
+        self.document.cluster.left_out().collect()
+    }
+
     /// What NCCL shall read once per process.
     pub fn launch(&self) -> &Launch {
         &self.document.launch
@@ -143,7 +148,11 @@ impl Deployment {
             tier_max: tiers::tier(steps.clone(), nodes),
             tier_mix: mix(),
             in_network: cluster.in_network.map(|active| active && nodes > 1),
-            library: cluster.library,
+            // Only NCCL asks a tuner, and training says so wherever it describes a machine.
+            library: match cluster.library {
+                CclLibrary::Unknown if cluster.is_described() => CclLibrary::Nccl,
+                said => said,
+            },
         }
     }
 }

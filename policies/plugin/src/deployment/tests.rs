@@ -74,6 +74,22 @@ fn a_communicator_is_told_as_in_training() {
     assert_eq!((spread.tier_max, spread.tier_mix), (Some(2), Some([0.0, 0.0, 1.0, 0.0, 0.0])));
 }
 
+/// Training never says half of what a machine is.
+#[test]
+fn a_cluster_that_is_described_in_part_is_found_out() {
+    let read = |text: &str| Deployment::read(text.as_bytes()).unwrap();
+    let library = |deployment: &Deployment| deployment.context(16, 2).topology.library;
+    assert_eq!((deployment().left_out(), library(&deployment())), (vec![], CclLibrary::Nccl));
+    let half = read("[cluster]\ngpu = \"hopper\"\ninter = \"infiniband\"");
+    assert_eq!(half.left_out(), ["intra", "class", "tiers", "in_network"]);
+    assert_eq!(library(&half), CclLibrary::Nccl);
+    let nothing = read("[workload]\nsync = \"bsp\"");
+    assert_eq!((nothing.left_out(), library(&nothing)), (vec![], CclLibrary::Unknown));
+    assert_eq!(library(&read("[cluster]\nlibrary = \"gloo\"")), CclLibrary::Gloo);
+    let shared = read(include_str!("../../../../scripts/live/shared_gpu.toml"));
+    assert_eq!(shared.left_out(), [""; 0]);
+}
+
 #[test]
 fn a_mix_needs_to_know_how_near_ranks_of_one_node_are() {
     let mix = |intra: &str| {

@@ -119,6 +119,13 @@ impl Opening {
             self.begins(),
             settings.mode.name(),
         ));
+        let left_out = deployment.left_out();
+        if !left_out.is_empty() {
+            let left_out = left_out.join(", ");
+            self.logger.info(&format!(
+                "the deployment file describes the cluster without {left_out}: policies are trained to be told all of it"
+            ));
+        }
         if settings.deterministic && !tables {
             let remedy = "set NCCL_ALGO, or use NCCL 2.22 or newer";
             self.logger
