@@ -162,4 +162,10 @@ fn measurements_that_cannot_be_read_are_refused_with_their_place() {
     dir.run("validate --sweeps alone.csv").assert_error(
         "error: alone.csv: cluster h200_shared: 1 rank: give at least 2 ranks, one has nobody to talk to",
     );
+    dir.write("node.csv", &sweep);
+    dir.write("node.csv.about.json", r#"{"shared": false}"#);
+    dir.run("validate --sweeps node.csv").assert_error(
+        "error: node.csv: its ranks had a GPU each, and sweeps of ranks that share one are compared here; leave it out, or \
+         judge it with `dynamiccl eval --workload node.csv --clusters NAME`",
+    );
 }

@@ -45,8 +45,8 @@ impl Launch {
     }
 }
 
-/// The times of a launch among those of a call; none yet where it is new.
-fn times_of(launches: &mut Vec<(Launch, Times)>, launch: Launch) -> &mut Times {
+/// The times of a launch among those of a call, to add to; none yet where it is new.
+fn entry(launches: &mut Vec<(Launch, Times)>, launch: Launch) -> &mut Times {
     let at = launches.iter().position(|(known, _)| *known == launch).unwrap_or_else(|| {
         launches.push((launch, Times::default()));
         launches.len() - 1
@@ -110,7 +110,7 @@ impl Cell {
         for row in rows {
             let Some(ran) = call.requested(row) else { continue };
             known[usize::from(row.setting == Setting::Default)] = true;
-            times_of(&mut launches, ran).add(row);
+            entry(&mut launches, ran).add(row);
             chunks |= 1 << row.chunk as u32;
             used += 1;
         }
@@ -157,7 +157,7 @@ impl Cell {
     pub fn joined(communicator: &Communicator, call: (Collective, u64), cells: &[&Cell]) -> Option<Self> {
         let mut launches: Vec<(Launch, Times)> = Vec::new();
         for (launch, times) in cells.iter().flat_map(|cell| &cell.launches[..cell.measured]) {
-            times_of(&mut launches, *launch).join(times);
+            entry(&mut launches, *launch).join(times);
         }
         let launches = launches.into_iter().map(|(launch, times)| (launch, times.without_glances()));
         let chunks = cells.iter().fold(OWN, |chunks, cell| chunks | cell.chunks);

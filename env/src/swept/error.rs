@@ -78,7 +78,7 @@ pub enum SweptError {
     },
     /// Nobody has named its machine, which is no shared GPU.
     #[error(
-        "{}: its ranks had a GPU each; name the machine that was measured with --cluster, for instance dgx_h100",
+        "{}: its ranks had a GPU each; name the machine that was measured, for instance --cluster dgx_h100 (of eval: --clusters)",
         file.display()
     )]
     Machine {

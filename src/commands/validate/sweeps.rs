@@ -35,10 +35,11 @@ fn prepare(sweep: &Sweep) -> Result<PreparedSweep> {
     PreparedSweep::new(sweep).map_err(|error| match error {
         SweptError::Machine { file } => anyhow!(
             "{}: its ranks had a GPU each, and sweeps of ranks that share one are compared here; leave it out, or judge it \
-             with `dynamiccl eval --workload {} --cluster NAME`",
+             with `dynamiccl eval --workload {} --clusters NAME`",
             file.display(),
             file.display()
         ),
+        SweptError::Cluster(error) => anyhow!("{}: {error}", sweep.file.display()),
         error => error.into(),
     })
 }
