@@ -113,7 +113,7 @@ fn what_cannot_be_fitted_is_an_error() {
         ("--sweep odd.csv --cluster dgx_h100", "no call has both"),
         (
             "--sweep node.csv",
-            "node.csv: its ranks had a GPU each; name the machine that was measured with --cluster",
+            "node.csv: its ranks had a GPU each; name the machine that was measured, for instance --cluster dgx_h100",
         ),
         ("--sweep node.csv --cluster dgx_h100", "no call has both"),
         ("--sweep odd.csv --cluster dgx_h10", "did you mean"),
