@@ -9,7 +9,8 @@
 # needs plugin_report.py and plugin_worker.py.
 # Needs: one NVIDIA GPU, nvidia-cuda-mps-control (without MPS it works, and times mean nothing), Python 3.9 with PyTorch
 # and its NCCL. Another NCCL is shown too where NCCL_OTHER names its libnccl.so.2, or one lies in
-# /usr/lib/x86_64-linux-gnu. PYTHON names the interpreter, CALLS the number of collectives (100000). Takes about two
+# /usr/lib/x86_64-linux-gnu. For all parts on an NCCL that is not PyTorch's, preload it (LD_PRELOAD=.../libnccl.so.2; 2.28 or
+# newer). PYTHON names the interpreter, CALLS the number of collectives (100000). Takes about two
 # minutes and never more than 200 s.
 # Prints a table and PASS or FAIL per line. Exit code 0: all pass; 1: one does not.
 set -uo pipefail
