@@ -6,7 +6,9 @@
 use std::sync::Arc;
 
 use dynamiccl_spec::features::{CallContext, Encoder, PastCall};
-use dynamiccl_spec::{Collective, CostTable, Gated, Gates, JobContext, Knobs, Query, Role, TopologyClass};
+use dynamiccl_spec::{
+    Collective, CostTable, Gated, Gates, Head, JobContext, Knobs, Query, Role, TopologyClass,
+};
 
 use crate::carrier::{Carrier, Making, Offer};
 use crate::cluster::{Cluster, ClusterError, CommOptions};
@@ -97,7 +99,10 @@ impl Asking {
             true => self.communicator.cost_table(collective, bytes, pipelined),
             false => CostTable::default(),
         };
-        let gated = self.gates.narrow(collective, &table);
+        let mut gated = self.gates.narrow(collective, &table);
+        if !self.communicator.version().has_chunk_knob() {
+            gated.mask = gated.mask.only(Head::Chunk, 0);
+        }
         let offer =
             |carrier: &Carrier| carrier.offer(&self.communicator, &table, collective, bytes, pipelined);
         let schedule = self.carrier.as_ref().and_then(offer).filter(|_| gated.with_schedule().has_schedule());
@@ -159,6 +164,7 @@ mod tests {
     use dynamiccl_spec::{GpuGeneration, Overrides};
 
     use super::*;
+    use crate::nccl::Version;
 
     const MIB: u64 = 1 << 20;
 
@@ -193,6 +199,15 @@ mod tests {
         };
         assert_eq!(told(Shown::NOTHING), Some(GpuGeneration::Unknown.id()));
         assert_eq!(told(Shown { topology: true, ..Shown::NOTHING }), Some(GpuGeneration::Hopper.id()));
+    }
+
+    #[test]
+    fn a_chunk_may_be_chosen_where_nccl_asks_for_it() {
+        let chunks = |version| {
+            let asking = asking(&CommOptions { version, ..CommOptions::default() }, Shown::NOTHING);
+            asking.call(Collective::AllReduce, MIB, 1).gated.mask.count(Head::Chunk)
+        };
+        assert_eq!(Version::ALL.map(chunks), [1, 1, 5]);
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::ValueEnum;
+use dynamiccl_env::nccl::Version;
 
 use super::shared::{ConstantsArgs, RuntimeArgs};
 
@@ -41,6 +42,9 @@ pub struct EvalArgs {
     #[arg(long, value_name = "COUNTS", value_delimiter = ',')]
     #[arg(value_parser = clap::value_parser!(u32).range(1..))]
     pub nodes: Vec<u32>,
+    /// Release of NCCL on these clusters: 2.28, 2.29 or 2.30 [default: 2.30]
+    #[arg(long, value_name = "RELEASE")]
+    pub nccl: Option<Version>,
     /// Calls to judge on: "cells" (every collective in every size), a curriculum whose jobs are drawn, a recorded
     /// job, the folder of what the plugin recorded of one, or a recorded sweep (.csv) or a folder of them, whose
     /// measured times then count
@@ -65,7 +69,7 @@ pub struct EvalArgs {
     /// Show instead what the policy has understood: "tiers" has the same calls at each tier, calls that NCCL
     /// cannot tell apart, and what hiding the tier costs; answers no (exit code 1) where it falls short
     #[arg(long, value_name = "WHAT", value_enum)]
-    #[arg(conflicts_with_all = ["against", "tiers", "clusters", "nodes", "workload", "told", "hide", "runtime"])]
+    #[arg(conflicts_with_all = ["against", "tiers", "clusters", "nodes", "workload", "told", "hide", "runtime", "nccl"])]
     #[arg(conflicts_with_all = ["csv", "markdown", "html", "fail_below"])]
     pub proof: Option<Proof>,
     /// Write every cell of every tuner to this file

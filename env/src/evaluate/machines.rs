@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::cluster::{Cluster, ClusterError};
+use crate::cluster::{Cluster, ClusterError, CommOptions};
+use crate::nccl::Version;
 
 /// Clusters of the default set that no curriculum contains, reported apart.
 pub const HELD_OUT: [&str; 6] =
@@ -24,6 +25,8 @@ pub struct Machine {
     pub tier: u8,
     /// Whether no curriculum contains it.
     pub held_out: bool,
+    /// Which release of NCCL runs there.
+    pub nccl: Version,
 }
 
 impl Machine {
@@ -35,7 +38,18 @@ impl Machine {
             nodes,
             tier: cluster.tier(nodes),
             held_out,
+            nccl: Version::default(),
         })
+    }
+
+    /// The same with another release of NCCL.
+    pub fn with_nccl(self, nccl: Version) -> Self {
+        Machine { nccl, ..self }
+    }
+
+    /// How communicators are made there.
+    pub(super) fn options(&self) -> CommOptions {
+        CommOptions { version: self.nccl, ..CommOptions::default() }
     }
 
     /// These clusters (where none is named, all that come with the program but the testbeds) on these node

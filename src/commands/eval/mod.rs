@@ -95,6 +95,10 @@ impl<'a> Plan<'a> {
             "--hide goes with --workload cells: jobs say themselves what is told of them"
         );
         ensure!(
+            args.nccl.is_none() || matches!(workload, Workload::Cells(_)),
+            "--nccl goes with --workload cells: jobs and recordings say themselves which release they ran with"
+        );
+        ensure!(
             !args.told || matches!(workload, Workload::Swept(..)),
             "--told goes with a recorded sweep; cells are told (--hide takes away), and jobs say themselves what is told"
         );
@@ -138,7 +142,9 @@ impl<'a> Plan<'a> {
         let policy = self.policy.map(|hash| format!("{hash:016x}"));
         let (constants, hidden) = (self.args.constants.constants.clone(), self.args.hide.clone());
         let (told, notes) = (self.args.told, !self.args.without_notes);
-        Document { report, policy, constants, hidden, told, notes, same_call, verdict }
+        let nccl_version =
+            matches!(self.workload, Workload::Cells(_)).then(|| self.args.nccl.unwrap_or_default());
+        Document { report, policy, constants, hidden, nccl_version, told, notes, same_call, verdict }
     }
 
     /// An environment with the jobs of the workload; none for cells and sweeps.

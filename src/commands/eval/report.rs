@@ -2,6 +2,7 @@
 
 use dynamiccl_env::evaluate::Report;
 use dynamiccl_env::evaluate::tiers::SameCalls;
+use dynamiccl_env::nccl::Version;
 use serde::Serialize;
 
 /// The document of `eval`.
@@ -16,6 +17,8 @@ pub struct Document {
     pub constants: String,
     /// Features that tuners were not shown.
     pub hidden: Vec<String>,
+    /// Release of NCCL, of cells; jobs and recordings have their own.
+    pub nccl_version: Option<Version>,
     /// Whether tuners were told what the machine of a recorded sweep is.
     pub told: bool,
     /// Whether policies took notes of what calls took.

@@ -41,6 +41,9 @@ impl fmt::Display for Document {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let report = &self.report;
         writeln!(f, "# {}", heading(report))?;
+        if let Some(version) = self.nccl_version {
+            writeln!(f, "# NCCL {version}")?;
+        }
         writeln!(
             f,
             "# speedup: NCCL's own true time / the tuner's; regret: the tuner's / the oracle's - 1, with"

@@ -109,7 +109,8 @@ fn cells(args: &EvalArgs) -> Result<Workload> {
             joined(&args.tiers)
         );
     }
-    Ok(Workload::Cells(machines))
+    let nccl = args.nccl.unwrap_or_default();
+    Ok(Workload::Cells(machines.into_iter().map(|machine| machine.with_nccl(nccl)).collect()))
 }
 
 fn drawn(args: &EvalArgs) -> Result<Workload> {

@@ -1,7 +1,7 @@
 //! Where a tuner changes its mind as calls grow: ranges of sizes with one answer each.
 
 use dynamiccl_env::asking::Asking;
-use dynamiccl_spec::{ChunkChoice, Collective, Pair, Path, ThreadChoice, Tuner};
+use dynamiccl_spec::{Collective, Head, Pair, Path, ThreadChoice, Tuner};
 
 /// Sizes that are looked at: 1 KiB to 16 GiB.
 const OCTAVES: std::ops::Range<u32> = 10..34;
@@ -34,7 +34,7 @@ pub struct Launch {
 pub struct Answers {
     /// By size; nothing where NCCL has no choice to offer.
     pub ranges: Vec<Range>,
-    /// Whether it also wants a chunk, threads or a path of its own somewhere, which a table cannot say.
+    /// Whether it also wants threads or a path of its own somewhere, which a table cannot say.
     pub more: bool,
 }
 
@@ -42,11 +42,12 @@ pub struct Answers {
 pub fn of(tuner: &mut dyn Tuner, asking: &Asking, collective: Collective) -> Answers {
     let mut more = false;
     let ranges = between(&mut |bytes| {
-        let asked = asking.call(collective, bytes, 1);
+        let mut asked = asking.call(collective, bytes, 1);
+        // Nor can a table say a chunk, and a pair that only wins with one would lose.
+        asked.gated.mask = asked.gated.mask.only(Head::Chunk, 0);
         // A table is written before anything can be measured.
         let knobs = tuner.decide(&asking.query(&asked), &mut |_| None).knobs;
-        more |=
-            knobs.path != Path::Nccl || (knobs.chunk, knobs.threads) != (ChunkChoice::Own, ThreadChoice::OWN);
+        more |= knobs.path != Path::Nccl || knobs.threads != ThreadChoice::OWN;
         let realised = asking.realise(&asked, &knobs)?;
         Some(Launch { pair: realised.pair, channels: realised.max_channels })
     });

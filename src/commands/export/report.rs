@@ -106,7 +106,7 @@ impl Rules {
         let communicator = asking.communicator();
         let count = |collective| export.table.rules().filter(|rule| rule.collective == collective).count();
         let by_collective = |collective| ByCollective { collective, rules: count(collective) };
-        let more = "the policy also chooses chunk sizes, threads or paths, which a table cannot say";
+        let more = "the policy also chooses threads or paths, which a table cannot say";
         Rules {
             cluster: cluster.name.clone(),
             nodes: communicator.nodes(),

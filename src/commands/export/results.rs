@@ -41,6 +41,8 @@ pub fn stamp(source: &Frozen, file: &Path) -> Result<Frozen> {
         "{}: judged without notes; judge without --without-notes",
         name(file)
     );
+    let released = document["nccl_version"].as_str().unwrap_or("2.30");
+    ensure!(released == "2.30", "{}: judged with NCCL {released}; judge without --nccl", name(file));
     let mut frozen = source.clone();
     frozen.about.results = results(&document["tuners"][0]).with_context(|| name(file))?;
     Ok(frozen)

@@ -26,7 +26,7 @@ use super::gathered::{Cell, Gathered, least, mean_of_seeds};
 use super::judge::{Judge, Tally};
 use super::machines::Machine;
 use super::report::Place;
-use crate::cluster::{ClusterError, CommOptions};
+use crate::cluster::ClusterError;
 use crate::memory::Memory;
 use crate::model::ConstantsFile;
 use crate::schedules::Schedules;
@@ -50,7 +50,7 @@ pub fn judge<E>(
     let ground = Ground::new(machine, sizes, schedules, constants)?;
     let mut episodes: Vec<Vec<Episode>> = Vec::new();
     for world in worlds.iter().flatten() {
-        let simulator = Simulator::new(&machine.cluster, machine.nodes, &CommOptions::default(), world)?;
+        let simulator = Simulator::new(&machine.cluster, machine.nodes, &machine.options(), world)?;
         let weather = world.weather(&machine.cluster, machine.nodes);
         episodes.push(Episode::all(&ground, &simulator, weather, world.seed().unwrap_or(0)));
     }

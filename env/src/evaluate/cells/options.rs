@@ -7,7 +7,7 @@ use dynamiccl_spec::ids::PAIRS;
 use dynamiccl_spec::{Choice, Collective, Gated, Head, Path};
 
 use crate::asking::{Asked, Asking};
-use crate::cluster::{ClusterError, CommOptions};
+use crate::cluster::ClusterError;
 use crate::evaluate::machines::Machine;
 use crate::job::Shown;
 use crate::model::ConstantsFile;
@@ -66,7 +66,7 @@ impl Ground {
         schedules: Option<&dyn Schedules>,
         constants: &ConstantsFile,
     ) -> Result<Self, ClusterError> {
-        let asking = Asking::new(&machine.cluster, machine.nodes, &CommOptions::default(), Shown::ALL)?;
+        let asking = Asking::new(&machine.cluster, machine.nodes, &machine.options(), Shown::ALL)?;
         let asking = match schedules {
             Some(schedules) => asking.with_schedules(schedules, &machine.cluster, constants),
             None => asking,

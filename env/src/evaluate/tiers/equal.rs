@@ -20,6 +20,7 @@ use crate::evaluate::gathered::{Cell, Gathered, least, mean_of_seeds};
 use crate::evaluate::judge::Tally;
 use crate::evaluate::machines::Machine;
 use crate::evaluate::report::{CellReport, Report};
+use crate::nccl::Version;
 
 /// What taking the best knobs of one tier at another must cost before they count as different.
 pub const SWAP: f64 = 0.05;
@@ -100,7 +101,8 @@ impl EqualTables {
         for (nics, gbits) in NICS {
             for tier in TIERS {
                 let cluster = Arc::new(cluster(nics, gbits, tier)?);
-                machines.push(Machine { cluster, nodes: NODES, tier, held_out: false });
+                let nccl = Version::default();
+                machines.push(Machine { cluster, nodes: NODES, tier, held_out: false, nccl });
             }
         }
         Ok(machines)

@@ -5,6 +5,7 @@ use dynamiccl_spec::{CclLibrary, GpuGeneration, Llm, NetLink, NodeLink, Schedule
 use serde::Deserialize;
 
 use super::launch::Launch;
+use super::release::Release;
 use super::rule::Rule;
 use super::schedule::Schedule;
 
@@ -33,6 +34,7 @@ pub(super) struct ClusterWords {
     pub tiers: Vec<TierFrom>,
     pub in_network: Option<bool>,
     pub library: CclLibrary,
+    pub nccl: Option<Release>,
 }
 
 /// From so many nodes on, a communicator is of this tier.
@@ -44,16 +46,18 @@ pub(super) struct TierFrom {
 }
 
 impl ClusterWords {
-    /// Whether anything is said of it.
+    /// Whether anything is said of it. Which NCCL runs there is no word about the machine.
     pub fn is_described(&self) -> bool {
-        *self != ClusterWords::default()
+        ClusterWords { nccl: None, ..self.clone() } != ClusterWords::default()
     }
 
     /// What a description leaves out.
     pub fn left_out(&self) -> impl Iterator<Item = &'static str> {
+        let numbered = matches!(self.intra, NodeLink::Nvlink | NodeLink::Pcie);
         let unsaid = [
             ("gpu", self.gpu == GpuGeneration::Unknown),
             ("intra", self.intra == NodeLink::Unknown),
+            ("intra_generation", numbered && self.intra_generation == 0),
             ("inter", self.inter == NetLink::Unknown),
             ("class", self.class == TopologyClass::Unknown),
             ("tiers", self.tiers.is_empty()),

@@ -82,12 +82,27 @@ fn a_cluster_that_is_described_in_part_is_found_out() {
     assert_eq!((deployment().left_out(), library(&deployment())), (vec![], CclLibrary::Nccl));
     let half = read("[cluster]\ngpu = \"hopper\"\ninter = \"infiniband\"");
     assert_eq!(half.left_out(), ["intra", "class", "tiers", "in_network"]);
+    let unnumbered = read(&FILE.replace("intra_generation = 4\n", ""));
+    assert_eq!(unnumbered.left_out(), ["intra_generation"]);
     assert_eq!(library(&half), CclLibrary::Nccl);
     let nothing = read("[workload]\nsync = \"bsp\"");
     assert_eq!((nothing.left_out(), library(&nothing)), (vec![], CclLibrary::Unknown));
     assert_eq!(library(&read("[cluster]\nlibrary = \"gloo\"")), CclLibrary::Gloo);
     let shared = read(include_str!("../../../../scripts/live/shared_gpu.toml"));
     assert_eq!(shared.left_out(), [""; 0]);
+}
+
+/// It says what NCCL asks for, and nothing of the machine.
+#[test]
+fn the_release_of_nccl_is_no_word_about_the_machine() {
+    let read = |text: &str| Deployment::read(text.as_bytes()).unwrap();
+    assert_eq!(deployment().asks_for_chunks(), None);
+    let old = read("[cluster]\nnccl = \"2.28.9\"");
+    assert_eq!((old.asks_for_chunks(), old.left_out()), (Some(false), vec![]));
+    assert_eq!(old.context(16, 2), Deployment::default().context(16, 2));
+    assert_eq!(read("[cluster]\nnccl = \"2.30\"").asks_for_chunks(), Some(true));
+    let refused = Deployment::read(b"[cluster]\nnccl = \"new\"").unwrap_err();
+    assert_eq!(refused, "line 2: \"new\" is no release of NCCL: give it as in \"2.28\" or \"2.28.9\"");
 }
 
 #[test]

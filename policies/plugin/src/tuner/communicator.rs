@@ -37,6 +37,8 @@ pub struct Communicator {
     pub(super) overrides: Overrides,
     pub(super) decider: Decider,
     pub(super) schedules: Schedules,
+    /// Whether a chunk may be chosen: not where all ranks know that NCCL asks for none.
+    pub(super) has_chunks: bool,
     /// As long as this lives, those that begin are told the same.
     pub(super) _deployment: Arc<Deployment>,
     pub(super) logged: AtomicU32,
@@ -176,6 +178,9 @@ impl Communicator {
         let mut gated = self.gates.narrow(raw.collective, &table);
         // No tuner can set threads.
         gated.mask = gated.mask.only(Head::Threads, 0);
+        if !self.has_chunks {
+            gated.mask = gated.mask.only(Head::Chunk, 0);
+        }
         let &Call { collective, bytes, pipelined, .. } = raw;
         let known =
             CallContext { collective, bytes, pipelined, table, pairs: gated.mask.pairs(), synthesised: None };

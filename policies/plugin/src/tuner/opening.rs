@@ -126,6 +126,7 @@ impl Opening {
                 "the deployment file describes the cluster without {left_out}: policies are trained to be told all of it"
             ));
         }
+        let has_chunks = self.chunks(&deployment);
         if settings.deterministic && !tables {
             let remedy = "set NCCL_ALGO, or use NCCL 2.22 or newer";
             self.logger
@@ -143,10 +144,33 @@ impl Opening {
             overrides: settings.overrides,
             decider,
             schedules: deployment.schedules(self.ranks, self.nodes),
+            has_chunks,
             _deployment: deployment,
             logged: Default::default(),
             warned: Default::default(),
         }))
+    }
+
+    /// Whether a chunk may be chosen: unless the deployment file says that NCCL asks for none. Where that is not what NCCL
+    /// does, the log says so; the interface alone changes no decision.
+    fn chunks(&self, deployment: &Deployment) -> bool {
+        let asked = self.interface >= CHUNKS_SINCE;
+        let said = deployment.asks_for_chunks();
+        let tables = self.interface >= TABLES_SINCE;
+        match said {
+            None if tables && !asked && deployment.hash().is_some() => self.logger.info(
+                "this NCCL asks for no chunk sizes, which choices count on: say nccl = \"2.28\", or whichever it is, in \
+                 [cluster] of the deployment file",
+            ),
+            Some(said) if tables && said != asked => self.logger.warn(&format!(
+                "[cluster] nccl of the deployment file is of releases that {}, but those with tuner v{} {}",
+                chunk_words(said),
+                self.interface,
+                chunk_words(asked),
+            )),
+            _ => {}
+        }
+        said.unwrap_or(true)
     }
 
     fn begins(&self) -> String {
@@ -158,4 +182,8 @@ impl Opening {
         let version = env!("CARGO_PKG_VERSION");
         format!("{version}, tuner v{interface}, {ranks} ranks on {nodes} nodes{domains}{id}")
     }
+}
+
+fn chunk_words(asks: bool) -> &'static str {
+    if asks { "ask for chunk sizes" } else { "ask for none" }
 }

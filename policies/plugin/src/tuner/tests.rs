@@ -7,7 +7,7 @@ use dynamiccl_policies::probe;
 use dynamiccl_policies::random::Random;
 use dynamiccl_spec::features::PastCall;
 use dynamiccl_spec::math::exp2;
-use dynamiccl_spec::{Algorithm, Collective, CostTable, Pair, Protocol, Query};
+use dynamiccl_spec::{Algorithm, Collective, CostTable, Head, Pair, Protocol, Query};
 
 use super::answer::Answer;
 use super::call::{Call, RawTable};
@@ -112,6 +112,21 @@ fn a_deployment_file_counts_once_for_all_communicators_that_live_together() {
     assert!(matches!(open(&set), Opened::Refused), "the last one has taken it along");
     write("volta");
     assert!(matches!(open(&expecting), Opened::Refused), "another file, which the launcher did not mean");
+    std::fs::remove_file(&file).unwrap();
+}
+
+/// A gain that counts on a chunk nobody asks for is none, and what the file says is the same on all ranks.
+#[test]
+fn no_chunk_is_chosen_where_the_file_says_that_nccl_asks_for_none() {
+    let file = std::env::temp_dir().join(format!("dynamiccl-release-{}.toml", std::process::id()));
+    let chunks = |release: &str| {
+        std::fs::write(&file, format!("[cluster]\nnccl = \"{release}\"\n")).unwrap();
+        let communicator = communicator(&[("DYNAMICCL_CONTEXT", file.to_str().unwrap())]);
+        let asked = calls(1, 500).iter().filter_map(|call| communicator.narrow(call)).collect::<Vec<_>>();
+        asked.iter().filter(|(_, gated)| gated.mask.count(Head::Chunk) > 1).count()
+    };
+    assert_eq!([chunks("2.28.9"), chunks("2.29")], [0, 0]);
+    assert!(chunks("2.30") > 400);
     std::fs::remove_file(&file).unwrap();
 }
 
