@@ -382,12 +382,7 @@ impl Victim {
     fn with(set: &[(&str, &str)]) -> Self {
         let run = Run::new(&[&[("FAKE_CALL_US", "1500")], set].concat());
         let child = run.start(&format!("{SHORT} --sizes 1K..16K --timeout 3"));
-        let (file, until) = (run.dir.path("s.csv"), Instant::now() + Duration::from_secs(30));
-        // The first cell is in the file, and others are to come.
-        while fs::read_to_string(&file).unwrap_or_default().lines().count() < 2 {
-            assert!(Instant::now() < until, "the sweep does not begin");
-            thread::sleep(Duration::from_millis(20));
-        }
+        begins(&run);
         let pid = *ranks_of(child.id()).get(1).expect("a rank 1");
         Victim { run, child, pid }
     }
@@ -400,6 +395,15 @@ impl Victim {
         assert!(!self.run.sweep("s.csv").rows.is_empty(), "what was measured is whole");
         self.run.assert_nothing_is_left();
         (output.status.code().unwrap(), String::from_utf8(output.stderr).unwrap())
+    }
+}
+
+/// Waits until the first cell of a sweep is in its file, while others are to come.
+fn begins(run: &Run) {
+    let (file, until) = (run.dir.path("s.csv"), Instant::now() + Duration::from_secs(30));
+    while fs::read_to_string(&file).unwrap_or_default().lines().count() < 2 {
+        assert!(Instant::now() < until, "the sweep does not begin");
+        thread::sleep(Duration::from_millis(20));
     }
 }
 
@@ -482,12 +486,20 @@ fn a_second_interrupt_leaves_nothing() {
 
 /// Ranks as a launcher starts them: the same words, and variables of their own.
 fn launched(run: &Run, words: &str, ranks: &[&[(&str, &str)]]) -> Vec<(i32, String, String)> {
+    ends(launch(run, words, ranks))
+}
+
+fn launch(run: &Run, words: &str, ranks: &[&[(&str, &str)]]) -> Vec<Child> {
     let start = |rank: &&[(&str, &str)]| {
         let mut command = program(&run.dir, &Run::words(words), &run.variables());
         command.envs(rank.iter().copied());
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
     };
-    let children: Vec<Child> = ranks.iter().map(start).collect();
+    ranks.iter().map(start).collect()
+}
+
+/// Exit code, what it printed and what it said of each.
+fn ends(children: Vec<Child>) -> Vec<(i32, String, String)> {
     let end = |child: Child| {
         let output = child.wait_with_output().unwrap();
         let text = |bytes| String::from_utf8(bytes).unwrap();
@@ -572,6 +584,24 @@ fn a_rank_of_a_launcher_that_is_missing_or_unknown_is_named() {
     assert_eq!((said[0].0, said[1].0), (2, 2));
     assert!(said[0].2.contains("rank 1 did not come within 2 s"), "{}", said[0].2);
     assert!(said[1].2.contains("rank 1 left before its work was done"), "{}", said[1].2);
+    run.assert_nothing_is_left();
+}
+
+/// Its coordinator is on another machine, and it cannot see that nobody needs it any more.
+#[test]
+fn a_rank_of_a_launcher_that_is_stopped_is_named_and_leaves_nothing() {
+    let run = Run::new(&[("FAKE_GPUS", "2"), ("FAKE_CALL_US", "1500")]);
+    let rank = |rank| [("OMPI_COMM_WORLD_RANK", rank), ("OMPI_COMM_WORLD_SIZE", "2"), SECRET];
+    let words = format!("{BRIEF} --rendezvous 127.0.0.1:{} --timeout 3", port());
+    let children = launch(&run, &words, &[&rank("0"), &rank("1")]);
+    begins(&run);
+    signal("-STOP", ranks_of(children[1].id())[0]);
+    let stopped = Instant::now();
+    let said = ends(children);
+    assert!(stopped.elapsed() < Duration::from_secs(20), "{:?}", stopped.elapsed());
+    assert_eq!((said[0].0, said[1].0), (2, 2));
+    assert!(said[0].2.contains("error: rank 1 has said nothing for 3 s (stopped?)"), "{}", said[0].2);
+    assert!(said[1].2.contains("error: rank 1 left before its work was done (silent for "), "{}", said[1].2);
     run.assert_nothing_is_left();
 }
 

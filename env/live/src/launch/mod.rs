@@ -16,7 +16,7 @@ mod ward;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 pub use among::{Among, attend};
 pub use guard::watch;
@@ -98,7 +98,8 @@ impl Live {
         let here = if recipe.among.is_some() { 0..1 } else { 0..recipe.ranks };
         let mut children = Vec::new();
         for rank in here {
-            match site.spawn(recipe, rank, &address, door.secret()) {
+            // Their connections end with this process, and they with it: nobody else needs to hear them.
+            match site.spawn(recipe, rank, &address, door.secret(), Stdio::null()) {
                 Ok(child) => children.push(Some(child)),
                 Err(why) => {
                     children.iter_mut().flatten().for_each(Child::end);

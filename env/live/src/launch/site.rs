@@ -108,8 +108,15 @@ impl Site {
         self.links().map_or("127.0.0.1".to_owned(), Links::host)
     }
 
-    /// Starts the worker of a rank.
-    pub fn spawn(&self, recipe: &Recipe, rank: u32, address: &str, secret: &str) -> io::Result<Child> {
+    /// Starts the worker of a rank, which beats into its standard input.
+    pub fn spawn(
+        &self,
+        recipe: &Recipe,
+        rank: u32,
+        address: &str,
+        secret: &str,
+        input: Stdio,
+    ) -> io::Result<Child> {
         let log = self.logs.join(format!("rank{rank}.log"));
         let file = File::create(&log)?;
         let mut command = match self.links() {
@@ -139,7 +146,7 @@ impl Site {
             command.envs(mps.variables());
         }
         // In a group of its own, Ctrl-C is the coordinator's to answer.
-        command.stdin(Stdio::null()).stdout(file.try_clone()?).stderr(file).process_group(0);
+        command.stdin(input).stdout(file.try_clone()?).stderr(file).process_group(0);
         Ok(Child { process: command.spawn()?, log })
     }
 }

@@ -1,6 +1,9 @@
 //! A worker's beats: that it lives, what it does, and how many steps it has finished. They come from a thread of their
 //! own, so that a call that hangs is told from a process that is stopped.
 
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::thread;
@@ -51,6 +54,18 @@ impl Doing {
             _ => Reply::Beat { steps: self.steps.load(Relaxed), doing },
         }
     }
+}
+
+/// Lets who started this process hear that it lives, for as long as somebody listens: its standard input leads there under
+/// another launcher, and nowhere else. That this may wait for the other side must not keep the coordinator waiting.
+pub fn pulse() {
+    let Ok(line) = io::stdin().as_fd().try_clone_to_owned() else { return };
+    let mut line = File::from(line);
+    thread::spawn(move || {
+        while line.write_all(b".").is_ok() {
+            thread::sleep(EVERY);
+        }
+    });
 }
 
 /// Beats until there is trouble, or until nobody hears it: then it is `alone`.

@@ -92,6 +92,7 @@ pub fn run(identity: &Identity) -> Result<(), WorkerError> {
             leave(ABANDONED);
         }
     }
+    heart::pulse();
     let until = Instant::now() + identity.wait;
     let stream = connect(&identity.address, until)?;
     let broken = |error: std::io::Error| WorkerError::Unreachable(identity.address.clone(), error);
