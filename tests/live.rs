@@ -450,6 +450,19 @@ fn a_rank_that_is_stopped_is_named() {
     assert!(said.contains("error: rank 1 has said nothing for 3 s (stopped?); its last call: "), "{said}");
 }
 
+/// Ranks wait for each other in a call, so the one that hangs is not the only one that does not get on.
+#[test]
+fn a_rank_that_hangs_is_told_from_those_that_wait_for_it() {
+    let stuck = |set: &str, said: &str| {
+        let run = Run::new(&[("FAKE_HANG", set)]);
+        run.run(&format!("{SHORT} --collectives allreduce --sizes 1K --timeout 2")).assert_error_with(said);
+        run.assert_nothing_is_left();
+    };
+    // Two calls of warm-up; then nine of every timing, after the first of which it is the others that go on.
+    stuck("1,11", "rank 1 is stuck for 2 s; its last call: timing allreduce 1K, NCCL's own");
+    stuck("1,15", "ranks 0, 1 are stuck for 2 s, none of them behind another; rank 0's last call: timing");
+}
+
 #[test]
 fn an_interrupt_leaves_nothing() {
     let victim = Victim::new();

@@ -1,6 +1,8 @@
 //! What coordinator and workers say to each other: one line of JSON each way, and beats in between.
 
-use dynamiccl_spec::{Collective, CostTable, Knobs, Order};
+use std::fmt;
+
+use dynamiccl_spec::{Bytes, Collective, CostTable, Knobs, Order};
 use serde::{Deserialize, Serialize};
 
 /// The first line of a coordinator.
@@ -60,6 +62,21 @@ pub enum Request {
     End,
 }
 
+impl fmt::Display for Request {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (verb, task) = match self {
+            Request::Open(_) => return f.write_str("opening the GPU, NCCL and the plugin"),
+            Request::Name => return f.write_str("ncclGetUniqueId"),
+            Request::Join(_) => return f.write_str("ncclCommInitRank"),
+            Request::End => return f.write_str("ncclCommDestroy"),
+            Request::Look(task) => ("looking", task),
+            Request::Warm(task, _) => ("warming up", task),
+            Request::Time(task, _) => ("timing", task),
+        };
+        write!(f, "{verb} {} {}", task.collective, Bytes(task.bytes))
+    }
+}
+
 /// What a worker needs to begin.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Opening {
@@ -96,7 +113,7 @@ pub struct Task {
 pub enum Reply {
     /// It lives.
     Beat {
-        /// Steps that it has finished, which grows unless it hangs.
+        /// The step of what it was asked that it has come to, which grows unless it hangs; 0 before the first.
         steps: u64,
         /// What it does.
         doing: String,

@@ -3,8 +3,8 @@
  * the data, and says that the call cost what `cost` says: ring/simple with 4 channels is the best of all, and what
  * NCCL would choose by itself takes twice as long. FAKE_CALL_US makes every call take that long in earnest,
  * FAKE_WRONG makes one number of every allreduce wrong, FAKE_EARLY lets the root of a broadcast be done in half the
- * time, FAKE_NOISE is the share by which times vary, FAKE_SLOW=FROM,TO makes these calls take twice as long. Half of
- * NCCL's chunk size takes 0.9 times as long, 128 threads (NCCL_NTHREADS) 0.8 times, and every channel takes 1 µs of each call away from
+ * time, FAKE_NOISE is the share by which times vary, FAKE_SLOW=FROM,TO makes these calls take twice as long, and
+ * FAKE_HANG=RANK,CALL lets a rank hang after this call, or in ncclCommDestroy (CALL 0). Half of NCCL's chunk size takes 0.9 times as long, 128 threads (NCCL_NTHREADS) 0.8 times, and every channel takes 1 µs of each call away from
  * compute (NCCL's own: 2). */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -111,7 +111,16 @@ int ncclCommInitRank(struct comm **to, int ranks, id_t_ id, int rank) {
     return SUCCESS;
 }
 
+static void hang(const struct comm *comm, unsigned call) {
+    const char *said = getenv("FAKE_HANG");
+    int rank;
+    unsigned at;
+    if (said && sscanf(said, "%d,%u", &rank, &at) == 2 && rank == comm->rank && at == call)
+        for (;;) pause();
+}
+
 int ncclCommDestroy(struct comm *comm) {
+    hang(comm, 0);
     if (comm->tuner.finalize) comm->tuner.finalize(comm->context);
     if (comm->library) dlclose(comm->library);
     free(comm);
@@ -187,14 +196,20 @@ static void add_up(struct comm *comm, float *to, size_t from, size_t floats) {
     }
 }
 
+/* All have taken what they need. A rank that is to hang does so now, while others go on to their next call. */
+static int part(struct comm *comm, int result) {
+    meet(comm);
+    hang(comm, comm->calls);
+    return result;
+}
+
 int ncclAllReduce(const void *from, void *to, size_t n, int type, int op, struct comm *comm, struct stream *stream) {
     (void)type, (void)op;
     int result = call(comm, ALLREDUCE, n * 4, stream);
     share(comm, from, n);
     add_up(comm, to, 0, n);
     if (getenv("FAKE_WRONG")) ((float *)to)[n / 2] += 1;
-    meet(comm);
-    return result;
+    return part(comm, result);
 }
 int ncclReduce(const void *from, void *to, size_t n, int type, int op, int root, struct comm *comm,
                struct stream *stream) {
@@ -202,24 +217,21 @@ int ncclReduce(const void *from, void *to, size_t n, int type, int op, int root,
     int result = call(comm, REDUCE, n * 4, stream);
     share(comm, from, n);
     if (comm->rank == root) add_up(comm, to, 0, n);
-    meet(comm);
-    return result;
+    return part(comm, result);
 }
 int ncclBroadcast(const void *from, void *to, size_t n, int type, int root, struct comm *comm, struct stream *stream) {
     (void)type;
     int result = call(comm, BROADCAST, n * 4, stream);
     share(comm, from, n);
     memcpy(to, slot(comm, root), n * 4);
-    meet(comm);
-    return result;
+    return part(comm, result);
 }
 int ncclAllGather(const void *from, void *to, size_t n, int type, struct comm *comm, struct stream *stream) {
     (void)type;
     int result = call(comm, ALLGATHER, n * 4 * comm->ranks, stream);
     share(comm, from, n);
     for (int rank = 0; rank < comm->ranks; rank++) memcpy((float *)to + rank * n, slot(comm, rank), n * 4);
-    meet(comm);
-    return result;
+    return part(comm, result);
 }
 int ncclReduceScatter(const void *from, void *to, size_t n, int type, int op, struct comm *comm,
                       struct stream *stream) {
@@ -227,6 +239,5 @@ int ncclReduceScatter(const void *from, void *to, size_t n, int type, int op, st
     int result = call(comm, REDUCESCATTER, n * 4 * comm->ranks, stream);
     share(comm, from, n * comm->ranks);
     add_up(comm, to, comm->rank * n, n);
-    meet(comm);
-    return result;
+    return part(comm, result);
 }

@@ -88,6 +88,13 @@ pub enum What {
     Remote(String),
     /// It finishes no step.
     Stalled(u64),
+    /// Nor do others that have come as far, and nobody is behind them.
+    AllStalled {
+        /// All that hang there, the rank itself among them.
+        ranks: Vec<u32>,
+        /// For how long.
+        seconds: u64,
+    },
 }
 
 impl What {
@@ -98,7 +105,7 @@ impl What {
             What::Silent(_) => 1,
             What::Failed(_) => 2,
             What::Remote(_) => 3,
-            What::Stalled(_) => 4,
+            What::Stalled(_) | What::AllStalled { .. } => 4,
         }
     }
 }
@@ -111,8 +118,13 @@ impl fmt::Display for Fault {
             What::Silent(seconds) => write!(f, "rank {rank} has said nothing for {seconds} s (stopped?)"),
             What::Failed(why) | What::Remote(why) => write!(f, "rank {rank} failed: {why}"),
             What::Stalled(seconds) => write!(f, "rank {rank} is stuck for {seconds} s"),
+            What::AllStalled { ranks: all, seconds } => {
+                write!(f, "{} are stuck for {seconds} s, none of them behind another", ranks(all))
+            }
         }?;
-        write!(f, "; its last call: {doing}{}", tail(log))
+        let whose =
+            if let What::AllStalled { .. } = what { format!("rank {rank}'s") } else { "its".to_owned() };
+        write!(f, "; {whose} last call: {doing}{}", tail(log))
     }
 }
 

@@ -51,6 +51,7 @@ pub struct Member {
     child: Option<Child>,
     heard: Instant,
     moved: Instant,
+    /// How far it is with what it was asked.
     steps: u64,
     doing: String,
     asked: bool,
@@ -63,7 +64,7 @@ pub struct Member {
 impl Member {
     /// A worker that has just come.
     pub fn new(rank: u32, pid: u32, writer: Writer, child: Option<Child>) -> Self {
-        let (now, doing) = (Instant::now(), "nothing yet".to_owned());
+        let (now, doing) = (Instant::now(), "starting".to_owned());
         Member {
             rank,
             pid,
@@ -88,6 +89,8 @@ impl Member {
     /// Asks it something.
     pub fn ask(&mut self, request: &Request) {
         (self.asked, self.answer, self.moved) = (true, None, Instant::now());
+        // Until it says more.
+        (self.steps, self.doing) = (0, request.to_string());
         match self.writer.send(request) {
             Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
                 self.blame(What::Silent(PATIENCE.as_secs()));
@@ -100,6 +103,11 @@ impl Member {
     /// Whether it has answered what it was asked last.
     pub fn has_answered(&self) -> bool {
         self.answer.is_some()
+    }
+
+    /// How far it is with what it was asked; none where it has answered.
+    pub fn progress(&self) -> Option<u64> {
+        self.asked.then_some(self.steps)
     }
 
     /// What it has answered.
@@ -139,7 +147,10 @@ impl Member {
                 if steps != self.steps {
                     (self.steps, self.moved) = (steps, self.moved.max(when));
                 }
-                self.doing = doing;
+                // One that has begun no step has nothing to say of it.
+                if steps > 0 {
+                    self.doing = doing;
+                }
             }
             Reply::Done(answer) => {
                 self.released = answer == Answer::Ended;
@@ -179,10 +190,14 @@ impl Member {
     }
 
     /// What is wrong with it.
-    pub fn fault(&mut self) -> Option<Fault> {
-        let what = self.what.clone()?;
+    pub fn fault(&self) -> Option<Fault> {
+        Some(self.blamed_for(self.what.clone()?))
+    }
+
+    /// This, as its fault.
+    pub fn blamed_for(&self, what: What) -> Fault {
         let log = self.child.as_ref().map_or(String::new(), |child| tail(&child.log));
-        Some(Fault { rank: self.rank, what, doing: self.doing.clone(), log })
+        Fault { rank: self.rank, what, doing: self.doing.clone(), log }
     }
 
     /// Waits until its process has ended by itself.

@@ -1,7 +1,7 @@
 //! The coordinator's side of the workers: asks all at once, collects their answers, and watches over them.
 //!
 //! Every wait is bounded: a worker that is gone, silent, stuck or wrong ends the run, and the message names its rank,
-//! what it did last and the end of its log. Dropping the crew leaves no process behind.
+//! what it did last and the end of its log. Of those that are stuck it names who is behind: the others wait for it. Dropping the crew leaves no process behind.
 
 mod fault;
 mod gather;
@@ -150,9 +150,25 @@ impl Crew {
             self.listen(GLANCE);
             self.look(Duration::MAX);
         }
-        let faults = self.members.iter_mut().filter_map(Member::fault);
+        let faults = self.members.iter().filter_map(Member::fault);
         let worst = faults.min_by_key(|fault| (fault.what.gravity(), fault.rank));
+        let worst = worst.map(|fault| match fault.what {
+            What::Stalled(seconds) => self.hindmost(seconds).unwrap_or(fault),
+            _ => fault,
+        });
         worst.map_or(LiveError::Stopped, LiveError::Fault)
+    }
+
+    /// Who is behind where nobody gets on, whoever was found stuck first: others wait for it. None where nobody is asked.
+    fn hindmost(&self, seconds: u64) -> Option<Fault> {
+        let least = self.members.iter().filter_map(Member::progress).min()?;
+        let behind = (0..self.members.len()).filter(|&at| self.members[at].progress() == Some(least));
+        let behind: Vec<usize> = behind.collect();
+        let what = match behind[..] {
+            [_] => What::Stalled(seconds),
+            _ => What::AllStalled { ranks: behind.iter().map(|&rank| rank as u32).collect(), seconds },
+        };
+        Some(self.members[*behind.first()?].blamed_for(what))
     }
 
     /// Lets all workers end by themselves.
@@ -196,14 +212,39 @@ mod tests {
     const SILENCE: Duration = Duration::from_millis(400);
 
     /// A crew of one whose events the test makes up; the connection is kept open.
-    fn crew() -> (Crew, Sender<(usize, Event)>, TcpStream) {
+    fn crew() -> (Crew, Sender<(usize, Event)>, Vec<TcpStream>) {
+        crew_of(1, Limits { silence: SILENCE, stall: 4 * SILENCE, ..Limits::default() })
+    }
+
+    fn crew_of(ranks: u32, limits: Limits) -> (Crew, Sender<(usize, Event)>, Vec<TcpStream>) {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let stream = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         let (send, events) = mpsc::channel();
-        let limits = Limits { silence: SILENCE, stall: 4 * SILENCE, ..Limits::default() };
-        let members = vec![Member::new(0, 1, Writer::new(listener.accept().unwrap().0).unwrap(), None)];
+        let (mut members, mut streams) = (Vec::new(), Vec::new());
+        for rank in 0..ranks {
+            streams.push(TcpStream::connect(listener.local_addr().unwrap()).unwrap());
+            members.push(Member::new(rank, 1, Writer::new(listener.accept().unwrap().0).unwrap(), None));
+        }
         let crew = Crew { members, events, limits, stop: Box::new(|| false), looked: Instant::now() };
-        (crew, send, stream)
+        (crew, send, streams)
+    }
+
+    /// What is said of ranks that all are asked to end and have come so far, as their beats say, when none gets on.
+    fn stuck(steps: &[u64]) -> String {
+        let limits = Limits { stall: SILENCE, silence: 100 * SILENCE, ..Limits::default() };
+        let (mut crew, send, _open) = crew_of(steps.len() as u32, limits);
+        for (rank, &steps) in steps.iter().enumerate() {
+            send.send((rank, event_of(Reply::Beat { steps, doing: format!("step {steps}") }))).unwrap();
+        }
+        crew.ask(&Request::End).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn of_ranks_that_are_stuck_the_one_behind_is_named() {
+        assert_eq!(stuck(&[8, 7, 8]), "rank 1 is stuck for 0 s; its last call: step 7");
+        assert_eq!(stuck(&[8, 8, 0]), "rank 2 is stuck for 0 s; its last call: ncclCommDestroy");
+        let together =
+            "ranks 0, 1 are stuck for 0 s, none of them behind another; rank 0's last call: step 7";
+        assert_eq!(stuck(&[7, 7]), together);
     }
 
     fn beat() -> (usize, Event) {

@@ -107,7 +107,7 @@ pub fn run(identity: &Identity) -> Result<(), WorkerError> {
     }
     let ended = Arc::new(AtomicBool::new(false));
     let requests = listen(reader, Arc::clone(&ended));
-    let doing = Arc::new(Doing::default());
+    let doing = Arc::new(Doing::starting());
     let of_heart = Arc::clone(&ended);
     heart::start(Arc::clone(&doing), Arc::clone(&writer), move || abandoned(&of_heart));
     serve(identity, (&requests, &ended), &doing, &writer)
@@ -151,7 +151,7 @@ fn serve(
         // The coordinator may close the connection as soon as it hears of it.
         ended.store(last && !failed, Ordering::SeqCst);
         doing.watch(rank.communicator().map_or(Weak::new(), Arc::downgrade));
-        doing.set("waiting for the next request");
+        doing.rest();
         if writer.send(&reply).is_err() {
             leave(ABANDONED);
         }

@@ -37,6 +37,7 @@ struct Opened {
 
 /// Everything that calls need.
 struct Joined {
+    doing: Arc<Doing>,
     communicator: Arc<Communicator>,
     stream: Stream,
     send: Buffer,
@@ -130,7 +131,9 @@ impl Rank {
         scratch.fill(0.0);
         let beside = (opened.blocks > 0).then(|| Beside::new(device, opened.blocks)).transpose()?;
         let (stream, begin, end) = (device.stream()?, device.event()?, device.event()?);
-        self.joined = Some(Joined { communicator, stream, send, receive, begin, end, scratch, beside });
+        let doing = Arc::clone(&self.doing);
+        self.joined =
+            Some(Joined { doing, communicator, stream, send, receive, begin, end, scratch, beside });
         Ok(())
     }
 
@@ -140,7 +143,7 @@ impl Rank {
         let shape = self.shape(task)?;
         let joined = self.joined()?;
         (0..LOOKS).try_for_each(|_| joined.call(shape))?;
-        joined.stream.synchronise()?;
+        joined.wait()?;
         let Seen { interface, bytes, table, .. } = self.seen(task)?;
         Ok(Look { interface, bytes, table })
     }
@@ -153,12 +156,12 @@ impl Rank {
         let joined = self.joined()?;
         joined.receive.fill(f32::NAN, shape.received, &joined.stream)?;
         joined.call(shape)?;
-        joined.stream.synchronise()?;
+        joined.wait()?;
         let got = &mut joined.scratch[..shape.received];
         joined.receive.read(got)?;
         let wrong = shape.wrong(number, ranks, got);
         joined.call(shape)?;
-        joined.stream.synchronise()?;
+        joined.wait()?;
         let Seen { interface, refused, mut handed, .. } = self.seen(task)?;
         if interface < CHUNKS_SINCE {
             handed.chunk = ChunkChoice::Own;
@@ -178,13 +181,14 @@ impl Rank {
         let joined = self.joined()?;
         let beside = joined.beside.as_mut().filter(|_| task.load > 0);
         if let Some(beside) = beside {
+            joined.doing.goes_on();
             joined.stream.synchronise()?;
             beside.start(task.load)?;
         }
         joined.begin.record(&joined.stream)?;
         (0..task.calls).try_for_each(|_| joined.call(shape))?;
         joined.end.record(&joined.stream)?;
-        joined.stream.synchronise()?;
+        joined.wait()?;
         let us = joined.begin.micros_until(&joined.end)? / f64::from(task.calls.max(1));
         let beside = joined.beside.as_ref().filter(|_| task.load > 0);
         let load_us = beside.map(Beside::finish).transpose()?;
@@ -245,6 +249,12 @@ impl Joined {
     fn call(&mut self, shape: Shape) -> Result<(), WorkerError> {
         let Joined { communicator, send, receive, stream, .. } = self;
         Ok(communicator.call(shape.call, send, receive, shape.floats, stream)?)
+    }
+
+    /// Waits until the GPU is done. Who gets here is further than a rank that hangs in a call, for which it waits.
+    fn wait(&self) -> Result<(), WorkerError> {
+        self.doing.goes_on();
+        Ok(self.stream.synchronise()?)
     }
 }
 
