@@ -185,6 +185,29 @@ fn a_sweep_goes_on_where_it_was() {
     assert_eq!(fs::read_to_string(run.dir.path("s.csv")).unwrap(), after);
 }
 
+/// The first rounds of every cell are fewer than it is to have in the end, and an end may come before.
+#[test]
+fn a_sweep_goes_on_with_what_is_not_there_first() {
+    let run = Run::new(&[]);
+    let one = "sweep --ranks 2 --share-gpu --out s.csv --collectives allreduce --json";
+    let cells = |document: serde_json::Value| -> Vec<(u64, u64)> {
+        let cell =
+            |cell: &serde_json::Value| (cell["bytes"].as_u64().unwrap(), cell["rounds"].as_u64().unwrap());
+        document["cells"].as_array().unwrap().iter().map(cell).collect()
+    };
+    let document = run.run(&format!("{one} --sizes 1K --budget 0")).json();
+    assert_eq!(cells(document), [(1024, 2)]);
+    let before = fs::read_to_string(run.dir.path("s.csv")).unwrap();
+    let document = run.run(&format!("{one} --sizes 1K,4K --budget 0")).json();
+    assert_eq!(cells(document), [(4096, 2)], "only what was not there");
+    assert!(fs::read_to_string(run.dir.path("s.csv")).unwrap().starts_with(&before));
+    let document = run.run(&format!("{one} --sizes 1K,4K,16K --bound 100")).json();
+    assert_eq!(cells(document), [(16_384, 6), (1024, 6), (4096, 6)], "it first, and then what is unsure");
+    let rounds: Vec<u32> = run.sweep("s.csv").rows.iter().filter_map(|row| Some(row.sure?.rounds)).collect();
+    assert_eq!((rounds.len(), rounds[0], rounds[21], rounds[42]), (63, 6, 6, 6));
+    assert_eq!(cells(run.run(&format!("{one} --sizes 1K,4K,16K")).json()), []);
+}
+
 /// Of whatever changes times, or what is tried, the file beside a sweep knows.
 #[test]
 fn a_sweep_does_not_go_on_under_other_conditions() {

@@ -53,7 +53,8 @@ EXAMPLES
     dynamiccl live sweep --ranks 8 --threads 128,256,512 --beside 0.5 --out node.csv
     mpirun -np 16 --bind-to none -x DYNAMICCL_LIVE_SECRET dynamiccl live sweep --rendezvous node1:29477 --out n.csv
 
-A file that is there already is gone on with: calls of which it has enough rounds are not measured again.
+A file that is there already is gone on with: calls that it lacks are measured, and then those of which it has too few
+rounds.
 
 ", exit_codes!()))]
 pub struct SweepArgs {

@@ -271,7 +271,8 @@ impl Meter<'_> {
         self.more_by(times, effort.least.min(left))
     }
 
-    fn more_by(&mut self, times: &mut CellTimes, mut rounds: u32) -> Result<(), LiveError> {
+    /// Adds so many rounds to a call that was begun.
+    pub(crate) fn more_by(&mut self, times: &mut CellTimes, mut rounds: u32) -> Result<(), LiveError> {
         let task =
             Task { load: times.beside.map_or(0, |beside| beside.rounds), ..times.cell.task(self.clock) };
         while rounds > 0 {

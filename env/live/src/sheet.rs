@@ -213,13 +213,14 @@ impl Sheet {
         self.cells.iter().map(|(_, lines)| lines.text.len()).sum()
     }
 
-    /// Adds a cell with so many threads, or gives it its new times.
+    /// Adds a cell with so many threads, or gives it its new times. What is there of more rounds stays: it is better.
     pub fn put(&mut self, threads: u32, times: &CellTimes) -> Result<(), LiveError> {
         let key = (threads, times.cell);
         let line = |setting| self.line(times, setting) + &self.more(threads, times, setting);
         let text: Vec<String> = times.settings.iter().map(line).collect();
         let lines = Lines { rounds: times.rounds() as u32, text };
         match self.cells.iter_mut().find(|(known, _)| *known == key) {
+            Some((_, old)) if old.rounds > lines.rounds => return Ok(()),
             Some((_, old)) => *old = lines,
             None => self.cells.push((key, lines)),
         }
@@ -297,4 +298,38 @@ fn replace(file: &Path, text: &str) -> Result<(), LiveError> {
 
 fn unwritable(file: &Path, error: &io::Error) -> LiveError {
     LiveError::File(format!("cannot write {}: {error}", file.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use dynamiccl_spec::{Collective, CostTable, Knobs};
+
+    use super::*;
+    use crate::message::Look;
+
+    fn times(rounds: &[f64]) -> CellTimes {
+        let look = Look { interface: 5, bytes: 1024, table: CostTable::default() };
+        let own = Measured { rounds: rounds.to_vec(), ..Measured::new(Order::Own, Knobs::OWN) };
+        let cell = Cell { collective: Collective::AllReduce, bytes: 1024 };
+        CellTimes { cell, look, settings: vec![own], beside: None }
+    }
+
+    #[test]
+    fn what_is_there_of_more_rounds_stays() {
+        let dir = tempfile::tempdir().unwrap();
+        let conditions = serde_json::from_value(serde_json::json!({
+            "ranks": 2, "link": "loopback", "shared": true, "gpu": "G", "cuda": "12.8", "nccl": "2.28.3",
+            "threads": [], "load": 0
+        }));
+        let file = dir.path().join("s.csv");
+        let mut sheet = Sheet::open(&file, conditions.unwrap(), Columns::default()).unwrap();
+        let mut median = |rounds: &[f64]| {
+            sheet.put(0, &times(rounds)).unwrap();
+            reader::read(&file).unwrap()[0].rows[0].median_us
+        };
+        assert_eq!(median(&[50.0; 3]), 50.0);
+        assert_eq!(median(&[40.0; 2]), 50.0, "fewer");
+        assert_eq!(median(&[30.0; 3]), 30.0, "as many, and measured anew");
+        assert_eq!(median(&[20.0; 4]), 20.0);
+    }
 }

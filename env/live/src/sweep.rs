@@ -1,6 +1,7 @@
 //! A sweep: every call with every setting, and again where it is unsure.
 //!
-//! First all cells get the same rounds. Then those that were measured while the machine was not as usual are measured
+//! First all cells get the same rounds, those that the file lacks before those of which it has too few: these are measured
+//! anew, and take the place of what is there once they are better. Then those that were measured while the machine was not as usual are measured
 //! anew, and those whose best is still unsure get more rounds, in turn, as long as the budget lasts: what disturbs the
 //! machine for some seconds is outvoted by rounds from another time.
 
@@ -32,8 +33,19 @@ pub struct Plan {
 impl Plan {
     /// Whether a file has as many rounds of a call as every one is to get: a sweep may have been stopped before.
     pub fn is_done(&self, sheet: &Sheet, cell: Cell) -> bool {
-        let enough = SURE.min(self.effort.most);
-        sheet.rounds(self.threads, cell).is_some_and(|rounds| rounds >= enough)
+        sheet.rounds(self.threads, cell).is_some_and(|rounds| rounds >= self.enough())
+    }
+
+    /// Rounds from which on a call is not measured again by another run.
+    fn enough(&self) -> u32 {
+        SURE.min(self.effort.most)
+    }
+
+    /// The calls that are to be measured: those that a file lacks, and then those of which it has too few rounds.
+    fn due(&self, sheet: &Sheet) -> [Vec<Cell>; 2] {
+        let all = self.cells.iter().copied().filter(|cell| !self.is_done(sheet, *cell));
+        let (known, lacking) = all.partition(|cell| sheet.rounds(self.threads, *cell).is_some());
+        [lacking, known]
     }
 }
 
@@ -81,18 +93,22 @@ pub fn sweep(
     sheet: &mut Sheet,
     mut seen: impl FnMut(Cell),
 ) -> Result<Swept, LiveError> {
-    let begun = Instant::now();
-    let due: Vec<Cell> = plan.cells.iter().copied().filter(|cell| !plan.is_done(sheet, *cell)).collect();
+    let until = Instant::now() + plan.budget;
+    let [lacking, known] = plan.due(sheet);
     let mut swept = Swept { cells: Vec::new(), drift: None, again: Again::default() };
-    let Some(mut reference) = Reference::begin(meter, &due)? else { return Ok(swept) };
-    for cell in due {
-        let times = meter.begin(cell, &plan.tries, &plan.effort)?;
+    let reference = Reference::begin(meter, &[&lacking[..], &known].concat())?;
+    let Some(mut reference) = reference else { return Ok(swept) };
+    let better = Effort { least: plan.effort.least.max(plan.enough()), ..plan.effort };
+    let first = lacking.into_iter().map(|cell| (cell, plan.effort));
+    let again = known.into_iter().map(|cell| (cell, better)).take_while(|_| Instant::now() < until);
+    for (cell, effort) in first.chain(again) {
+        let times = meter.begin(cell, &plan.tries, &effort)?;
         sheet.put(plan.threads, &times)?;
         swept.cells.push(times);
         reference.look(meter)?;
         seen(cell);
     }
-    let mut repeat = Repeat { plan, until: begun + plan.budget, swept: &mut swept };
+    let mut repeat = Repeat { plan, until, swept: &mut swept };
     repeat.anew(meter, &mut reference, sheet)?;
     repeat.more(meter, sheet)?;
     swept.drift = Some(reference.drift());
@@ -127,8 +143,9 @@ impl Repeat<'_> {
             reference.look(meter)?;
             let before = reference.looks() - 1;
             let times = &mut self.swept.cells[at];
+            let rounds = times.rounds() as u32;
             times.clear();
-            meter.more(times, &self.plan.effort)?;
+            meter.more_by(times, rounds)?;
             reference.look(meter)?;
             sheet.put(self.plan.threads, times)?;
             self.swept.again.anew += 1;
