@@ -486,6 +486,24 @@ fn a_rank_that_hangs_is_told_from_those_that_wait_for_it() {
     stuck("1,15", "ranks 0, 1 are stuck for 2 s, none of them behind another; rank 0's last call: timing");
 }
 
+/// All rounds are done by then.
+#[test]
+fn ranks_that_do_not_end_take_nothing_of_what_was_measured_along() {
+    let run = Run::new(&[("FAKE_HANG", "1,0")]);
+    let words = "--ranks 2 --share-gpu --collectives allreduce --sizes 1K --rounds 3 --most-rounds 3 --timeout 2 --json";
+    for command in ["eval", "eval --launch-threads 128", "sweep --out s.csv"] {
+        let said = run.run(&format!("{command} {words}"));
+        assert_eq!(said.code, 2, "{command}: {}", said.stdout);
+        let error = "error: rank 1 is stuck for 2 s; its last call: ncclCommDestroy";
+        assert!(said.stderr.contains(error), "{command}: {}", said.stderr);
+        let document: serde_json::Value = serde_json::from_str(&said.stdout).unwrap();
+        // Of ranks by turns one side alone was there.
+        let cells = if command.contains("threads") { 0 } else { 1 };
+        assert_eq!(document["cells"].as_array().unwrap().len(), cells, "{command}: {document}");
+        run.assert_nothing_is_left();
+    }
+}
+
 #[test]
 fn an_interrupt_leaves_nothing() {
     let victim = Victim::new();

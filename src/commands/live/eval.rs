@@ -43,9 +43,10 @@ pub fn run(args: &LiveEvalArgs, session: &Session) -> Result<Ending> {
         Some(threads) => by_turns(args, &wish, threads, session)?,
         None => together(args, &wish, session)?,
     };
-    let Some((conditions, contests)) = compared else { return Ok(Ending::Done) };
+    let Some(Compared { conditions, contests, ended }) = compared else { return Ok(Ending::Done) };
     let report = Report::new(args, conditions, &contests, begun.elapsed().as_secs_f64());
     session.report("live eval", &report)?;
+    ended?;
     Ok(if report.ok { Ending::Done } else { Ending::No })
 }
 
@@ -61,11 +62,16 @@ fn wish(args: &LiveEvalArgs) -> Result<Wish> {
     })
 }
 
-/// What was compared under which conditions; none where this was a rank of somebody else's comparison.
-type Compared = Option<(Conditions, Vec<Contest>)>;
+/// What was compared.
+struct Compared {
+    conditions: Conditions,
+    contests: Vec<Contest>,
+    /// Whether the ranks have ended as they should. Where not, what was measured before is no worse.
+    ended: Result<()>,
+}
 
-/// On the same ranks, round after round.
-fn together(args: &LiveEvalArgs, wish: &Wish, session: &Session) -> Result<Compared> {
+/// On the same ranks, round after round; none where this was a rank of somebody else's comparison.
+fn together(args: &LiveEvalArgs, wish: &Wish, session: &Session) -> Result<Option<Compared>> {
     if Job::attend(&args.job, std::slice::from_ref(wish), session)?.is_some() {
         return Ok(None);
     }
@@ -91,12 +97,11 @@ fn together(args: &LiveEvalArgs, wish: &Wish, session: &Session) -> Result<Compa
     };
     let contests = compare(&mut job.meter(), &calls, &effort, each).map_err(told)?;
     drop(progress);
-    job.end()?;
-    Ok(Some((conditions, contests)))
+    Ok(Some(Compared { conditions, contests, ended: job.end() }))
 }
 
 /// On ranks that are started by turns: NCCL's own without, the policy's with so many threads.
-fn by_turns(args: &LiveEvalArgs, wish: &Wish, threads: u32, session: &Session) -> Result<Compared> {
+fn by_turns(args: &LiveEvalArgs, wish: &Wish, threads: u32, session: &Session) -> Result<Option<Compared>> {
     ensure!(!args.against.contains(&LiveRival::Oracle), "--launch-threads: compare with nccl alone");
     let with = Wish { threads: Some(threads), counts: vec![threads], ..wish.clone() };
     let turns: Vec<Wish> = (0..TURNS).flat_map(|_| [wish.clone(), with.clone()]).collect();
@@ -106,16 +111,20 @@ fn by_turns(args: &LiveEvalArgs, wish: &Wish, threads: u32, session: &Session) -
     let cells = &wish.cells;
     let progress = session.progress("live eval", (turns.len() * cells.len()) as u64);
     let rounds = args.most_rounds.max(args.rounds).div_ceil(TURNS);
-    let (mut sides, mut conditions) = ([Side::default(), Side::default()], None);
+    let (mut sides, mut conditions, mut ended) = ([Side::default(), Side::default()], None, Ok(()));
     for (turn, wish) in turns.iter().enumerate() {
         let mut job = Job::start(&args.job, wish, session)?;
         conditions = Some(job.conditions().clone());
         let each = |cell: Cell| seen(&progress, cell);
         sides[turn % 2].add(&mut job.meter(), cells, RIVALS[turn % 2], rounds, each).map_err(told)?;
-        job.end()?;
+        ended = job.end();
+        if ended.is_err() {
+            break;
+        }
     }
     let [own, policy] = sides;
-    Ok(conditions.map(|conditions| (conditions, contests(cells, own, policy))))
+    let contests = contests(cells, own, policy);
+    Ok(conditions.map(|conditions| Compared { conditions, contests, ended }))
 }
 
 fn seen(progress: &Progress, cell: Cell) -> Result<(), LiveError> {

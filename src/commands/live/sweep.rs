@@ -29,7 +29,7 @@ pub fn run(args: &SweepArgs, session: &Session) -> Result<Ending> {
     }
     let begun = Instant::now();
     let progress = session.progress("live sweep", wishes.iter().map(|wish| wish.cells.len() as u64).sum());
-    let (mut sheet, mut report) = (None, None);
+    let (mut sheet, mut report, mut ended) = (None, None, Ok(()));
     for wish in &wishes {
         let mut job = Job::start(&args.job, wish, session)?;
         let plan = plan(args, wish, wishes.len());
@@ -45,16 +45,21 @@ pub fn run(args: &SweepArgs, session: &Session) -> Result<Ending> {
             let _ = progress.advance(1);
         })
         .map_err(told)?;
-        job.end()?;
+        ended = job.end();
         warn(&swept, session);
         report.get_or_insert_with(|| Report::new(args, conditions)).add(wish, &swept);
         report.iter_mut().for_each(|report| report.rows = sheet.rows());
+        if ended.is_err() {
+            break;
+        }
     }
     drop(progress);
     if let Some(mut report) = report {
         report.seconds = begun.elapsed().as_secs_f64();
         session.report("live sweep", &report)?;
     }
+    // What was measured before is no worse for it.
+    ended?;
     Ok(Ending::Done)
 }
 
