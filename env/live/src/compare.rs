@@ -172,13 +172,20 @@ pub fn compare(
         let count = due.len();
         for (at, contest) in due.iter_mut().enumerate() {
             let rounds = contest.rounds();
-            let now = if rounds < effort.least { effort.least - rounds } else { at_once };
-            contest.more(meter, now.min(effort.most - rounds))?;
+            contest.more(meter, pass(rounds, effort))?;
             each(contest.cell, count - at - 1)?;
         }
         due.retain(|contest| contest.needs_more(effort));
     }
     Ok(contests)
+}
+
+/// Rounds of the next pass. Half as many as at first, and an eighth of what there is where that is more: what is looked at after
+/// every pass is all that there is.
+fn pass(rounds: u32, effort: &Effort) -> u32 {
+    let left = effort.least.saturating_sub(rounds);
+    let more = effort.least.div_ceil(2).max(rounds / 8);
+    (if left > 0 { left } else { more }).min(effort.most - rounds)
 }
 
 #[cfg(test)]
@@ -217,6 +224,23 @@ mod tests {
         );
         let surely = contest([130.0, 129.0, 131.0], [100.0, 101.0, 100.0]).speedup().unwrap();
         assert!(surely.low > 1.2, "{surely:?}");
+    }
+
+    #[test]
+    fn many_rounds_come_in_few_passes() {
+        let passes = |least, most| {
+            let (effort, mut rounds) = (Effort { least, most, bound: 0.0 }, least.div_ceil(2));
+            let passes = std::iter::from_fn(|| {
+                rounds += pass(rounds, &effort);
+                Some(rounds)
+            });
+            let mut passes: Vec<u32> = passes.take_while(|&rounds| rounds < most).collect();
+            passes.push(most);
+            passes
+        };
+        assert_eq!(passes(10, 40), [10, 15, 20, 25, 30, 35, 40]);
+        assert_eq!(passes(1, 3), [2, 3]);
+        assert!(passes(10, 10_000).len() < 60);
     }
 
     #[test]

@@ -62,17 +62,14 @@ impl Ratio {
     /// With fewer than six rounds no interval can be that sure, and it is all that was seen.
     pub fn of(theirs: &[f64], ours: &[f64]) -> Option<Self> {
         let logs: Vec<f64> = theirs.iter().zip(ours).map(|(theirs, ours)| (theirs / ours).ln()).collect();
-        let mut walsh = Vec::new();
-        for (at, first) in logs.iter().enumerate() {
-            walsh.extend(logs[at..].iter().map(|second| (first + second) / 2.0));
-        }
-        walsh.sort_by(f64::total_cmp);
-        let (n, last) = (logs.len() as f64, walsh.len().checked_sub(1)?);
+        let walsh = Walsh::of(logs);
+        let (n, last) = (walsh.sorted.len() as f64, walsh.len().checked_sub(1)?);
         let middle = n * (n + 1.0) / 4.0;
         let cut = (middle - 0.5 - SIGMAS * (n * (n + 1.0) * (2.0 * n + 1.0) / 24.0).sqrt()).floor().max(0.0)
             as usize;
         let cut = cut.min(last / 2);
-        Some(Ratio { ratio: median(&walsh).exp(), low: walsh[cut].exp(), high: walsh[last - cut].exp() })
+        let middle = median(&[walsh.at(last / 2), walsh.at(last.div_ceil(2))]);
+        Some(Ratio { ratio: middle.exp(), low: walsh.at(cut).exp(), high: walsh.at(last - cut).exp() })
     }
 
     /// How much faster `ours` is than `theirs`, where ranks were started by turns and these are what they took in each start;
@@ -106,6 +103,62 @@ impl Ratio {
     }
 }
 
+/// The means of all pairs of some numbers, each with itself among them, in order: so many that they are counted and not kept.
+struct Walsh {
+    sorted: Vec<f64>,
+}
+
+impl Walsh {
+    fn of(mut values: Vec<f64>) -> Self {
+        values.sort_by(f64::total_cmp);
+        Walsh { sorted: values }
+    }
+
+    fn len(&self) -> usize {
+        self.sorted.len() * (self.sorted.len() + 1) / 2
+    }
+
+    /// The one with so many before it: the least number up to which there are more than so many. Floats are few enough that
+    /// halving all of them finds the very one.
+    fn at(&self, before: usize) -> f64 {
+        let (mut below, mut least) = (place(f64::NEG_INFINITY), place(f64::INFINITY));
+        while below < least {
+            let middle = below + (least - below) / 2;
+            if self.up_to(middle) > before { least = middle } else { below = middle + 1 }
+        }
+        number(least)
+    }
+
+    /// How many of them are at this place or before it. What goes with the smaller ones goes with fewer of the larger ones.
+    fn up_to(&self, limit: u64) -> usize {
+        let (mut count, mut end) = (0, self.sorted.len());
+        for (at, first) in self.sorted.iter().enumerate() {
+            while end > at && place((first + self.sorted[end - 1]) / 2.0) > limit {
+                end -= 1;
+            }
+            if end <= at {
+                break;
+            }
+            count += end - at;
+        }
+        count
+    }
+}
+
+/// The bit that says that a float is negative.
+const SIGN: u64 = 1 << 63;
+
+/// A number's place among all floats.
+fn place(number: f64) -> u64 {
+    let bits = number.to_bits();
+    if bits & SIGN == 0 { bits | SIGN } else { !bits }
+}
+
+/// The number at a place.
+fn number(place: u64) -> f64 {
+    f64::from_bits(if place & SIGN == 0 { !place } else { place & !SIGN })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -129,6 +182,30 @@ mod tests {
         spoilt[3] = 5000.0;
         let spoilt = Ratio::of(&theirs, &spoilt).unwrap();
         assert!((spoilt.ratio - ratio.ratio).abs() < 0.01, "{spoilt:?}");
+    }
+
+    /// To the last bit, and in no time where there are many.
+    #[test]
+    fn means_of_pairs_are_found_without_writing_them_down() {
+        use rand::{RngExt, SeedableRng};
+        let mut random = rand_chacha::ChaCha8Rng::seed_from_u64(7);
+        for count in 0..40 {
+            // Many are alike, and zero and its negative are among them.
+            let values: Vec<f64> =
+                (0..count).map(|_| (random.random::<f64>() * 9.0).floor() / 7.0 - 0.5).collect();
+            let values = values.into_iter().map(|value| if value.abs() < 0.1 { -0.0 } else { value });
+            let values: Vec<f64> = values.collect();
+            let pairs = (0..count).flat_map(|at| values[at..].iter().map(move |second| (at, *second)));
+            let mut all: Vec<f64> = pairs.map(|(at, second)| (values[at] + second) / 2.0).collect();
+            all.sort_by(f64::total_cmp);
+            let walsh = Walsh::of(values.clone());
+            let found: Vec<u64> = (0..walsh.len()).map(|at| walsh.at(at).to_bits()).collect();
+            assert_eq!(found, all.into_iter().map(f64::to_bits).collect::<Vec<_>>());
+        }
+        let theirs: Vec<f64> = (0..200_000).map(|_| 100.0 + random.random::<f64>()).collect();
+        let ours: Vec<f64> = theirs.iter().map(|us| us / 1.5).collect();
+        let ratio = Ratio::of(&theirs, &ours).unwrap();
+        assert!((ratio.low - 1.5).abs() < 1e-9 && (ratio.high - 1.5).abs() < 1e-9, "{ratio:?}");
     }
 
     #[test]
