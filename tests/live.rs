@@ -681,8 +681,12 @@ fn several_threads_are_swept_with_ranks_of_their_own() {
         document["cells"].as_array().unwrap().iter().map(|cell| cell["threads"].as_u64().unwrap()).collect();
     assert_eq!(threads, [128, 256]);
     // What is there already is not measured again, of either.
-    let document = run.run(&format!("{words} --sizes 1K,4K")).json();
+    let document = run.run(&format!("{words} --sizes 1K,4K --logs logs")).json();
     assert_eq!(document["cells"].as_array().unwrap().len(), 2);
+    let logs = fs::read_dir(run.dir.path("logs")).unwrap().flatten();
+    let mut logs: Vec<_> = logs.map(|log| log.file_name().into_string().unwrap()).collect();
+    logs.sort();
+    assert_eq!(logs, ["rank0.log", "rank0.start2.log", "rank1.log", "rank1.start2.log"]);
     let sweeps = sweep::read(&run.dir.path("s.csv")).unwrap();
     let seen: Vec<_> = sweeps.iter().map(|sweep| (sweep.threads, sweep.rows.len())).collect();
     assert_eq!(seen, [(Some(128), 42), (Some(256), 42)]);

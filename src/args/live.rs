@@ -208,7 +208,8 @@ pub struct JobArgs {
     /// Set a variable of all ranks; may be repeated
     #[arg(long, value_name = "NAME=VALUE", value_parser = assignment)]
     pub env: Vec<(String, String)>,
-    /// Keep the ranks' logs in this folder [default: they are gone afterwards]
+    /// Keep the ranks' logs in this folder, those of ranks that are started anew beside those of before [default: they
+    /// are gone afterwards]
     #[arg(long, value_name = "DIR")]
     pub logs: Option<PathBuf>,
     /// Seconds that ranks wait for each other to come

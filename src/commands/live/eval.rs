@@ -104,7 +104,8 @@ fn together(args: &LiveEvalArgs, wish: &Wish, session: &Session) -> Result<Optio
 fn by_turns(args: &LiveEvalArgs, wish: &Wish, threads: u32, session: &Session) -> Result<Option<Compared>> {
     ensure!(!args.against.contains(&LiveRival::Oracle), "--launch-threads: compare with nccl alone");
     let with = Wish { threads: Some(threads), counts: vec![threads], ..wish.clone() };
-    let turns: Vec<Wish> = (0..TURNS).flat_map(|_| [wish.clone(), with.clone()]).collect();
+    let mut turns: Vec<Wish> = (0..TURNS).flat_map(|_| [wish.clone(), with.clone()]).collect();
+    turns.iter_mut().enumerate().for_each(|(at, wish)| wish.start = at + 1);
     if Job::attend(&args.job, &turns, session)?.is_some() {
         return Ok(None);
     }

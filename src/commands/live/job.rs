@@ -49,13 +49,15 @@ pub struct Wish {
     pub counts: Vec<u32>,
     /// The share of every GPU that compute beside the calls fills.
     pub beside: Option<f64>,
+    /// Which start of ranks it is, of those of the run.
+    pub start: usize,
 }
 
 impl Wish {
     /// These calls, and nothing else.
     pub fn of(clock: Clock, calls: &CallsArgs) -> Self {
         let cells = grid(&calls.collectives, &calls.sizes.0);
-        Wish { clock, variables: vec![], cells, threads: None, counts: vec![], beside: None }
+        Wish { clock, variables: vec![], cells, threads: None, counts: vec![], beside: None, start: 1 }
     }
 
     /// An error where so many ranks cannot make one of the calls.
@@ -165,6 +167,7 @@ fn recipe(args: &JobArgs, post: &Post, gpus: u32, plugin: &str, wish: &Wish) -> 
         link: link(args)?,
         variables,
         logs: args.logs.clone(),
+        start: wish.start,
         limits: limits(args),
     })
 }

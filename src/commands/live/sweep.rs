@@ -73,8 +73,8 @@ fn wishes(args: &SweepArgs) -> Vec<Wish> {
     if args.of_kernels.threads.is_empty() {
         return vec![wish];
     }
-    let of = |&threads: &u32| Wish { threads: Some(threads), ..wish.clone() };
-    args.of_kernels.threads.iter().map(of).collect()
+    let of = |(at, &threads): (usize, &u32)| Wish { threads: Some(threads), start: at + 1, ..wish.clone() };
+    args.of_kernels.threads.iter().enumerate().map(of).collect()
 }
 
 fn columns(args: &SweepArgs) -> Columns {

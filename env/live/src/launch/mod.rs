@@ -61,6 +61,8 @@ pub struct Recipe {
     pub variables: Vec<(String, String)>,
     /// Where logs go; none for a folder that is gone afterwards.
     pub logs: Option<PathBuf>,
+    /// Which start of the run's ranks this is, from 1 on; each has logs of its own.
+    pub start: usize,
     /// How long things may take.
     pub limits: Limits,
 }

@@ -117,7 +117,8 @@ impl Site {
         secret: &str,
         input: Stdio,
     ) -> io::Result<Child> {
-        let log = self.logs.join(format!("rank{rank}.log"));
+        let start = if recipe.start > 1 { format!(".start{}", recipe.start) } else { String::new() };
+        let log = self.logs.join(format!("rank{rank}{start}.log"));
         let file = File::create(&log)?;
         let mut command = match self.links() {
             Some(links) => links.command(rank, &recipe.program),
