@@ -73,6 +73,8 @@ pub struct Place {
     pub here: bool,
     /// Which of this node's ranks it is, where that is known.
     pub within: Option<u32>,
+    /// How many ranks this node has, where that is known.
+    pub local: Option<u32>,
 }
 
 impl Place {
@@ -85,7 +87,7 @@ impl Place {
                 "--ranks {ranks}: say with --rank which of them this is"
             );
             ensure!(rank < ranks, "--rank {rank}: ranks of {ranks} are 0 to {}", ranks - 1);
-            return Ok(Place { rank, ranks, launcher: None, here: false, within: None });
+            return Ok(Place { rank, ranks, launcher: None, here: false, within: None, local: None });
         }
         for launcher in &LAUNCHERS {
             let number = |name: &'static str| get(name).map(|value| (name, value));
@@ -95,17 +97,25 @@ impl Place {
             if rank >= ranks {
                 bail!("{}={rank} with {ranks} ranks: ranks begin at 0; mend it, or unset it", launcher.rank);
             }
-            let here = get(launcher.local).is_some_and(|local| local.trim() == ranks.to_string());
+            let local = get(launcher.local);
+            let here = local.as_deref().is_some_and(|local| local.trim() == ranks.to_string());
             let within = number(launcher.within).map(whole).transpose()?;
-            return Ok(Place { rank, ranks, launcher: Some(launcher.name), here, within });
+            let local = local.and_then(|local| leading(&local));
+            return Ok(Place { rank, ranks, launcher: Some(launcher.name), here, within, local });
         }
-        Ok(Place { rank: 0, ranks: 1, launcher: None, here: true, within: None })
+        Ok(Place { rank: 0, ranks: 1, launcher: None, here: true, within: None, local: None })
     }
 }
 
 fn whole((name, value): (&str, String)) -> Result<u32> {
     let read = value.trim().parse().ok();
     read.with_context(|| format!("{name}={value}: not a whole number; mend it, or unset it"))
+}
+
+/// The tasks of the first node in Slurm's list, `4(x2),3`; other launchers say a number of this node.
+fn leading(list: &str) -> Option<u32> {
+    let list = list.trim();
+    list.split(|letter: char| !letter.is_ascii_digit()).next()?.parse().ok().filter(|tasks| *tasks > 0)
 }
 
 /// Where rank 0 is reached.
@@ -257,6 +267,7 @@ mod tests {
         ] {
             assert_eq!(first(list), node);
         }
+        assert_eq!(["4(x2),3", "8", " 2 ", "", "x"].map(leading), [Some(4), Some(8), Some(2), None, None]);
         assert_eq!((next("29500"), next("65535"), next("0")), (Some(29501), Some(65534), None));
     }
 }

@@ -772,6 +772,26 @@ fn what_channels_cost_compute_is_measured() {
     without.assert_error_with("other conditions");
 }
 
+/// Ranks of two machines have a GPU each, however many there are.
+#[test]
+fn compute_is_shared_by_the_ranks_of_a_machine() {
+    let run = Run::new(&[]);
+    let rank = |rank| {
+        [
+            ("OMPI_COMM_WORLD_RANK", rank),
+            ("OMPI_COMM_WORLD_SIZE", "2"),
+            ("OMPI_COMM_WORLD_LOCAL_RANK", "0"),
+            ("OMPI_COMM_WORLD_LOCAL_SIZE", "1"),
+            SECRET,
+        ]
+    };
+    let words = format!("{BRIEF} --rendezvous 127.0.0.1:{} --share-gpu --beside 0.5", port());
+    let said = launched(&run, &words, &[&rank("1"), &rank("0")]);
+    assert_eq!((said[0].0, said[1].0), (0, 0), "{} {}", said[0].2, said[1].2);
+    let document: serde_json::Value = serde_json::from_str(&said[1].1).unwrap();
+    assert_eq!(document["conditions"]["load"], 66, "half of 132 multiprocessors");
+}
+
 const EPISODES: &str =
     "train --ranks 2 --share-gpu --sizes 64K --collectives allreduce,broadcast --out p.safetensors";
 

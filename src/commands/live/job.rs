@@ -80,8 +80,8 @@ impl Job {
         let recipe = recipe(args, &post, gpus, &plugin, wish)?;
         let mut live = Live::start(&recipe, stop(session.interrupt())).map_err(told)?;
         live.site.warnings.iter().for_each(|warning| session.output.note(format_args!("warning: {warning}")));
-        // Ranks that share a GPU share its load.
-        let sharers = if args.share_gpu { post.ranks.div_ceil(gpus) } else { 1 };
+        // Ranks that share a GPU share its load; those of other machines share others.
+        let sharers = if args.share_gpu { post.beside.div_ceil(gpus) } else { 1 };
         let opening = Opening {
             ranks: post.ranks,
             nccl: args.nccl.as_deref().map(name),

@@ -17,6 +17,8 @@ const STEP: &str = "SLURM_STEP_NUM_TASKS";
 pub struct Post {
     /// All ranks.
     pub ranks: u32,
+    /// Those of rank 0's machine, as far as one knows.
+    pub beside: u32,
     /// Under a launcher: which of them this is.
     pub among: Option<Among>,
 }
@@ -38,7 +40,7 @@ impl Post {
                  --ranks away",
                 place.ranks
             ),
-            (Some(ranks), _) => Ok(Post { ranks, among: None }),
+            (Some(ranks), _) => Ok(Post { ranks, beside: ranks, among: None }),
             (None, Some(launcher)) => Post::under(launcher, args, asked, place, get),
         }
     }
@@ -59,9 +61,9 @@ impl Post {
                 if launcher.starts_with("mpi") { format!(", and pass it on with -x {SECRET}") } else { String::new() }
             )
         })?;
-        let Place { rank, ranks, here, within, .. } = place;
-        let within = within.unwrap_or(rank);
-        Ok(Post { ranks, among: Some(Among { rank, within, here, host, port, secret }) })
+        let Place { rank, ranks, here, within, local, .. } = place;
+        let (within, beside) = (within.unwrap_or(rank), local.unwrap_or(ranks));
+        Ok(Post { ranks, beside, among: Some(Among { rank, within, here, host, port, secret }) })
     }
 }
 
@@ -87,7 +89,7 @@ mod tests {
 
     #[test]
     fn ranks_are_started_here_or_were_by_a_launcher() {
-        assert_eq!(post("--ranks 4", &[]).unwrap(), Post { ranks: 4, among: None });
+        assert_eq!(post("--ranks 4", &[]).unwrap(), Post { ranks: 4, beside: 4, among: None });
         let batch = [("SLURM_PROCID", "0"), ("SLURM_NTASKS", "8")];
         assert_eq!(post("--ranks 4", &batch).unwrap().ranks, 4, "a batch script is no rank");
         let torch = [
@@ -99,7 +101,9 @@ mod tests {
             ("MASTER_PORT", "29500"),
             WORD,
         ];
-        let among = post("", &torch).unwrap().among.unwrap();
+        let several = post("", &torch).unwrap();
+        assert_eq!((several.ranks, several.beside), (8, 4), "two machines");
+        let among = several.among.unwrap();
         assert_eq!(
             (among.rank, among.within, among.here, among.address()),
             (5, 1, false, "n1:29501".to_owned())
