@@ -88,9 +88,11 @@ impl Call<'_> {
     }
 }
 
-/// All that can be asked for with a pair, as far as launches are told apart.
+/// All that can be asked for with a pair, as far as launches are told apart; NCCL's own channels last, for how many those
+/// are differs from size to size.
 fn requests(pair: Pair) -> impl Iterator<Item = Knobs> {
-    ChannelChoice::all().flat_map(move |channels| {
+    let counts = ChannelChoice::all().filter(|channels| *channels != ChannelChoice::OWN);
+    counts.chain([ChannelChoice::OWN]).flat_map(move |channels| {
         ChunkChoice::ALL.map(|chunk| Knobs { chunk, ..Knobs::with_pair(pair, channels) })
     })
 }
@@ -117,8 +119,9 @@ impl Cell {
         (known == [true; 2]).then(|| (Cell::of(&call, own, launches, chunks), rows.len() - used))
     }
 
-    /// A call of a size between those of two others: what was asked for in both takes half way between them. None where
-    /// NCCL's own choice or everything else is not among it.
+    /// A call of a size between those of two others: what was asked for in both takes half way between them, and where
+    /// several requests lead to one launch, those say the most that run as many channels in all three. None where NCCL's own
+    /// choice or everything else is not among it.
     pub fn between(
         communicator: &Communicator,
         collective: Collective,
@@ -128,16 +131,24 @@ impl Cell {
         let call = Call::new(communicator, (collective, bytes));
         let [small, large] = [smaller, larger].map(|(bytes, cell)| {
             let call = Call::new(communicator, (collective, bytes));
-            move |knobs: &Knobs| cell.times_of(&call.realise(knobs)?)
-        });
-        let mut launches: Vec<(Launch, Times)> = Vec::new();
-        for knobs in call.table.mask().iter().flat_map(requests) {
-            let Some(launch) = call.realise(&knobs) else { continue };
-            if launches.iter().any(|(known, _)| *known == launch) {
-                continue;
+            move |knobs: &Knobs| {
+                let launch = call.realise(knobs)?;
+                Some((launch.channels, cell.times_of(&launch)?))
             }
-            let times = small(&knobs).zip(large(&knobs)).map(|(small, large)| small.between(large));
-            launches.extend(times.map(|times| (launch, times)));
+        });
+        let half_way = |knobs: Knobs| {
+            let (launch, (few, small), (many, large)) =
+                (call.realise(&knobs)?, small(&knobs)?, large(&knobs)?);
+            let alike = [few, many] == [launch.channels; 2];
+            Some((alike, launch, small.between(large)))
+        };
+        let mut known: Vec<_> = call.table.mask().iter().flat_map(requests).filter_map(half_way).collect();
+        known.sort_by_key(|(alike, ..)| !alike);
+        let mut launches: Vec<(Launch, Times)> = Vec::new();
+        for (_, launch, times) in known {
+            if launches.iter().all(|(known, _)| *known != launch) {
+                launches.push((launch, times));
+            }
         }
         Cell::of_known(&call, launches, smaller.1.chunks & larger.1.chunks)
     }
@@ -352,6 +363,51 @@ mod tests {
         for head in [Head::Path, Head::Chunk, Head::Threads] {
             assert_eq!(mask.indices(head).collect::<Vec<_>>(), [0]);
         }
+    }
+
+    /// NCCL itself makes one channel of the smaller of these calls and two of the larger: its own say nothing of what one
+    /// channel takes between them.
+    #[test]
+    fn between_two_sizes_a_number_of_channels_is_the_mean_of_the_same_number() {
+        let options = CommOptions { version: VERSION, ..CommOptions::default() };
+        let communicator = Cluster::load("h200_shared").unwrap().communicator(8, &options).unwrap();
+        let ring = Pair::new(Algorithm::Ring, Protocol::Simple);
+        let (mut apart, mut compared) = (0, 0);
+        for (small, pair) in
+            (10..22).step_by(2).flat_map(|octave| [(1 << octave, RING_LL), (1 << octave, ring)])
+        {
+            let calls = [small, 2 * small, 4 * small].map(|bytes| (Collective::AllReduce, bytes));
+            let at = |call, micros: f64| {
+                let settings = [(None, 1.0), (Some((pair, 1)), 3.0), (Some((pair, 2)), 2.0)];
+                let rows = settings.map(|(knobs, times)| row_of(call, knobs, micros * times));
+                Cell::new(&communicator, call, &rows)
+            };
+            let (Some((one, _)), Some((other, _))) = (at(calls[0], 10.0), at(calls[2], 40.0)) else {
+                continue;
+            };
+            let neighbours = [(small, &one), (4 * small, &other)];
+            let Some(between) = Cell::between(&communicator, Collective::AllReduce, 2 * small, neighbours)
+            else {
+                continue;
+            };
+            let own = calls.map(|call| {
+                Call::new(&communicator, call).realise(&Knobs::with_pair(pair, ChannelChoice::OWN)).unwrap()
+            });
+            apart += usize::from(own[0].channels != own[2].channels);
+            for channels in [1, 2] {
+                let of = |cell: &Cell| {
+                    let is_it = |launch: &Launch| (launch.pair, launch.channels) == (pair, channels);
+                    let known = cell.launches.iter().find(|(launch, _)| is_it(launch));
+                    known.map(|(_, times)| times.micros())
+                };
+                let (Some(one), Some(other)) = (of(&one), of(&other)) else { continue };
+                let ratio = of(&between).map(|between| between / (one * other).sqrt());
+                let ratio = ratio.expect("what both have is between them");
+                assert!((ratio - 1.0).abs() < 1e-9, "{pair} {channels} {small}: {ratio}");
+                compared += 1;
+            }
+        }
+        assert!(apart > 0 && compared > 8, "{apart} {compared}");
     }
 
     #[test]
