@@ -247,11 +247,16 @@ pub(super) fn row_of(sheet: &Sheet) -> Result<SweepRow, MeasureError> {
         return Err(sheet.bad("median_us", "it must lie between min_us and max_us"));
     }
     let model: Option<f64> = sheet.optional("nccl_model_us", "a time in µs, or nothing, is expected")?;
+    let setting = setting_of(sheet)?;
+    let chunk = if sheet.text("chunk").is_empty() { ChunkChoice::Own } else { sheet.word("chunk")? };
+    if setting == Setting::Default && chunk != ChunkChoice::Own {
+        return Err(sheet.bad("chunk", "name the algorithm and the protocol that were forced with it"));
+    }
     Ok(SweepRow {
         collective: sheet.word("collective")?,
         bytes: sheet.whole("size_bytes")?,
-        setting: setting_of(sheet)?,
-        chunk: if sheet.text("chunk").is_empty() { ChunkChoice::Own } else { sheet.word("chunk")? },
+        setting,
+        chunk,
         median_us,
         min_us,
         max_us,

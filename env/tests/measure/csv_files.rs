@@ -169,6 +169,10 @@ fn threads_chunks_and_compute_have_columns_where_they_were_varied() {
     let error =
         sweep::read(folder(&[("s.csv", &MORE.replace("half", "hlaf"))]).path()).expect_err("no such size");
     assert!(error.to_string().contains("did you mean \"half\""), "{error}");
+    let forced = MORE.replacen("128,,", "128,half,", 1);
+    let error =
+        sweep::read(folder(&[("s.csv", &forced)]).path()).expect_err("nothing was forced").to_string();
+    assert!(error.contains("s.csv:2: bad chunk \"half\"; name the algorithm"), "{error}");
     let one = MORE.lines().take(3).map(|line| format!("{line}\n")).collect::<String>();
     let dir = folder(&[("s.csv", &one)]);
     let log = read_log(&dir.path().join("s.csv")).expect("a log");
