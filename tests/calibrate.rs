@@ -365,6 +365,32 @@ fn a_machine_is_learnt_from_sweeps() {
     }
 }
 
+/// As for whoever else reads a sweep: what stands beside it counts, unless these words say otherwise.
+#[test]
+fn ranks_of_a_sweep_lie_as_the_file_beside_it_says() {
+    let dir = Dir::new();
+    let mut sweep = "ranks,link,collective,size_bytes,algo,proto,nchannels,median_us,min_us\n".to_owned();
+    for (bytes, micros) in [(65_536, 40), (1 << 20, 60), (16 << 20, 200), (256 << 20, 2000)] {
+        writeln!(sweep, "8,none,allreduce,{bytes},ring,Simple,,{micros},{micros}").unwrap();
+    }
+    dir.write("s.csv", &sweep);
+    let fit = |about: &str, words: &str| {
+        dir.write("s.csv.about.json", about);
+        dir.run(&format!("calibrate --sweep s.csv --cluster dgx_h100 --out y.toml --json {words}"))
+    };
+    let factors = |about: &str, words: &str| fit(about, words).json()["calibration"].clone();
+    let halves = factors(r#"{"ranks_per_node": 4, "shared": false}"#, "");
+    assert_eq!(halves, factors(r#"{"nodes": 2, "shared": false}"#, ""));
+    let whole = factors(r#"{"shared": false}"#, "");
+    assert_ne!(halves, whole, "they fill a node where nobody says otherwise");
+    assert_eq!(whole, factors(r#"{"ranks_per_node": 4, "shared": false}"#, "--nodes 1"));
+    assert_eq!(halves, factors(r#"{"shared": false}"#, "--nodes 2"));
+    fit(r#"{"nccl": "banana"}"#, "").assert_error(
+        "error: s.csv: \"banana\" is no release of NCCL; give one such as 2.28.9 as nccl in the .about.json beside it",
+    );
+    assert_eq!(factors(r#"{"nccl": "banana"}"#, "--nccl 2.28"), whole);
+}
+
 #[test]
 fn sweeps_of_two_releases_are_not_taken_for_one() {
     let dir = Dir::new();

@@ -7,8 +7,8 @@ use dynamiccl_env::calibrate::{Group, calibrate_all};
 use dynamiccl_env::cluster::{Calibration, Cluster};
 use dynamiccl_env::measure::sweep::{self, Sweep};
 use dynamiccl_env::model::{Constants, ConstantsFile};
-use dynamiccl_env::nccl::Version;
 use dynamiccl_env::statistics::median;
+use dynamiccl_env::swept::machine;
 
 /// The recorded sweeps, with every second cell only.
 fn sweeps(odd: bool) -> Vec<Sweep> {
@@ -25,9 +25,11 @@ fn sweeps(odd: bool) -> Vec<Sweep> {
 }
 
 fn groups(cluster: &Cluster, sweeps: &[Sweep]) -> Vec<Group> {
-    let one = |sweep: &Sweep| {
-        group(cluster, sweep, sweep.ranks, Version::V2_28).unwrap_or_else(|e| panic!("{e}")).0
+    let machine = |sweep: &Sweep| {
+        machine(sweep.ranks, sweep.link, &sweep.about, Some(cluster), &sweep.file)
+            .unwrap_or_else(|e| panic!("{e}"))
     };
+    let one = |sweep: &Sweep| group(&machine(sweep), sweep).unwrap_or_else(|e| panic!("{e}")).0;
     sweeps.iter().map(one).collect()
 }
 

@@ -5,12 +5,14 @@ use std::sync::Arc;
 
 use super::SweptError;
 use super::release::Release;
-use crate::calibrate::sweep::linked;
-use crate::cluster::{Cluster, ClusterError, CommOptions};
+use crate::cluster::{Cluster, ClusterError, CommOptions, InterLink};
 use crate::job::{Job, Setting, Shown, Source};
 use crate::measure::sweep::{About, Link, Sweep};
 use crate::nccl::Communicator;
 use crate::workload::Placement;
+
+/// What of a line rate TCP payload reaches, with headers and acknowledgements paid.
+const PAYLOAD_SHARE: f64 = 0.99;
 
 /// What ranks run on.
 #[derive(Debug, Clone)]
@@ -60,6 +62,18 @@ impl Machine {
     }
 }
 
+/// The cluster as its ranks were linked: over loopback, or over shaped links in its place.
+fn linked(cluster: &Cluster, link: Link) -> Cluster {
+    let mut cluster = cluster.clone();
+    let loopback = cluster.inter.as_mut().filter(|inter| inter.link == InterLink::TcpLoopback);
+    if let (Link::Rate(rate), Some(inter)) = (link, loopback) {
+        inter.link = InterLink::TcpVeth;
+        inter.bandwidth = rate.0 * PAYLOAD_SHARE;
+        inter.shaped = true;
+    }
+    cluster
+}
+
 /// The cluster that ranks sharing one GPU over this link make: each is a node of it.
 fn shared_gpu(link: Link) -> Result<Cluster, ClusterError> {
     Ok(linked(&Cluster::load("h200_shared")?, link))
@@ -82,7 +96,7 @@ pub fn machine(
     named: Option<&Cluster>,
     whose: &Path,
 ) -> Result<Machine, SweptError> {
-    let release = Release::of(about.nccl.as_deref(), whose)?;
+    let release = Release::stated(about.nccl.as_deref(), whose)?;
     let cluster = Arc::new(named.map_or_else(|| shared_gpu(link), |named| Ok(linked(named, link)))?);
     let (file, name, gpus) = (whose.to_owned(), cluster.name.clone(), cluster.gpus_per_node.max(1));
     let shared = about.shared == Some(true);

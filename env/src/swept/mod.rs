@@ -203,10 +203,7 @@ impl Swept {
     /// What its user must know, one line each.
     pub fn notes(&self) -> Vec<String> {
         let mut notes = self.left_out.notes();
-        let Release { version, other } = &self.machine.release;
-        notes.extend(other.as_ref().map(|other| {
-            format!("NCCL {other} is not reproduced; its choices are taken to be those of {version}")
-        }));
+        notes.extend(self.machine.release.note());
         notes.iter().map(|note| format!("{}: {note}", self.name)).collect()
     }
 

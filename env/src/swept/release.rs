@@ -18,18 +18,30 @@ pub struct Release {
 }
 
 impl Release {
-    /// What was stated of `whose` ranks, if anything was. Where that is not reproduced the nearest that is stands for it, for
-    /// most of NCCL stays the same from one release to the next.
-    pub(super) fn of(stated: Option<&str>, whose: &Path) -> Result<Self, SweptError> {
-        let Some(stated) = stated else { return Ok(Release { version: VERSION, other: None }) };
+    /// What was stated; none where that is no release. Where it is not reproduced the nearest that is stands for it, for most
+    /// of NCCL stays the same from one release to the next.
+    pub fn of(stated: &str) -> Option<Self> {
         if let Ok(version) = stated.parse() {
-            return Ok(Release { version, other: None });
+            return Some(Release { version, other: None });
         }
-        let no_release = || SweptError::Release { file: whose.to_owned(), stated: stated.to_owned() };
-        let of = line(stated).ok_or_else(no_release)?;
+        let of = line(stated)?;
         let [oldest, .., newest] = Version::ALL;
         let version = if Some(of) < line(oldest.name()) { oldest } else { newest };
-        Ok(Release { version, other: Some(format!("{}.{}", of[0], of[1])) })
+        Some(Release { version, other: Some(format!("{}.{}", of[0], of[1])) })
+    }
+
+    /// What was stated of `whose` ranks, if anything was.
+    pub(super) fn stated(stated: Option<&str>, whose: &Path) -> Result<Self, SweptError> {
+        let Some(stated) = stated else { return Ok(Release { version: VERSION, other: None }) };
+        let no_release = || SweptError::Release { file: whose.to_owned(), stated: stated.to_owned() };
+        Release::of(stated).ok_or_else(no_release)
+    }
+
+    /// What its user must know, where it is not reproduced.
+    pub fn note(&self) -> Option<String> {
+        let Release { version, other } = self;
+        let other = other.as_ref()?;
+        Some(format!("NCCL {other} is not reproduced; its choices are taken to be those of {version}"))
     }
 }
 
@@ -45,7 +57,7 @@ mod tests {
 
     #[test]
     fn a_release_that_is_not_reproduced_has_a_neighbour_that_is() {
-        let of = |stated| Release::of(stated, Path::new("s.csv"));
+        let of = |stated| Release::stated(stated, Path::new("s.csv"));
         let known = |version| Release { version, other: None };
         assert_eq!(of(None).unwrap(), known(VERSION));
         assert_eq!(of(Some("2.30.7")).unwrap(), known(Version::V2_30));

@@ -2,10 +2,11 @@
 
 use std::path::Path;
 
-use anyhow::{Result, bail, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use dynamiccl_env::cluster::Cluster;
 use dynamiccl_env::measure::{Log, Row, read_log_as};
 use dynamiccl_env::nccl::Version;
+use dynamiccl_env::swept::Release;
 
 use crate::args::CalibrateArgs;
 use crate::words::counted;
@@ -62,7 +63,7 @@ fn read_one(args: &CalibrateArgs, cluster: &Cluster, file: &Path) -> Result<Meas
     let mut notes = log.warnings.clone();
     let version = match args.nccl {
         Some(version) => version,
-        None => release(log.nccl_version.as_deref(), &mut notes),
+        None => release(log.nccl_version.as_deref(), file, &mut notes)?,
     };
     if let Some(stated) = log.nodes.filter(|&stated| stated != nodes) {
         let (hosts, nodes) = (counted(stated, "host"), counted(nodes, "node"));
@@ -107,16 +108,13 @@ fn shape(args: &CalibrateArgs, cluster: &Cluster, file: &Path, log: &Log) -> Res
 }
 
 /// The release line that comes nearest to what a log states.
-pub fn release(stated: Option<&str>, notes: &mut Vec<String>) -> Version {
-    let Some(stated) = stated else { return Version::default() };
-    if let Ok(version) = stated.parse() {
-        return version;
-    }
-    let numbers = |text: &str| text.split('.').map(|n| n.parse::<u32>().unwrap_or(0)).collect::<Vec<_>>();
-    let [oldest, .., newest] = Version::ALL;
-    let nearest = if numbers(stated) < numbers(oldest.name()) { oldest } else { newest };
-    notes.push(format!("NCCL {stated} is not reproduced; its choices are taken to be those of {nearest}"));
-    nearest
+fn release(stated: Option<&str>, file: &Path, notes: &mut Vec<String>) -> Result<Version> {
+    let Some(stated) = stated else { return Ok(Version::default()) };
+    let no_release =
+        || format!("{}: \"{stated}\" is no release of NCCL; say with --nccl which it was", file.display());
+    let release = Release::of(stated).with_context(no_release)?;
+    notes.extend(release.note());
+    Ok(release.version)
 }
 
 /// Whether a GPU's name in a log lacks the model number that the cluster's GPU has.
@@ -135,12 +133,17 @@ mod tests {
     #[test]
     fn a_release_that_is_not_reproduced_becomes_its_neighbour() {
         let mut notes = Vec::new();
-        assert_eq!(release(None, &mut notes), Version::V2_30);
-        assert_eq!(release(Some("2.29.3"), &mut notes), Version::V2_29);
-        assert!(notes.is_empty());
-        assert_eq!(release(Some("2.8.4"), &mut notes), Version::V2_28);
-        assert_eq!(release(Some("2.31.0"), &mut notes), Version::V2_30);
-        assert_eq!(notes[0], "NCCL 2.8.4 is not reproduced; its choices are taken to be those of 2.28");
+        let mut of = |stated| release(stated, Path::new("x.log"), &mut notes);
+        assert_eq!(of(None).unwrap(), Version::V2_30);
+        assert_eq!(of(Some("2.29.3")).unwrap(), Version::V2_29);
+        assert_eq!(of(Some("2.8.4")).unwrap(), Version::V2_28);
+        assert_eq!(of(Some("2.31.0")).unwrap(), Version::V2_30);
+        let error = of(Some("banana")).unwrap_err().to_string();
+        assert_eq!(error, "x.log: \"banana\" is no release of NCCL; say with --nccl which it was");
+        let note = |line, nearest| {
+            format!("NCCL {line} is not reproduced; its choices are taken to be those of {nearest}")
+        };
+        assert_eq!(notes, [note("2.8", "2.28"), note("2.31", "2.30")]);
     }
 
     #[test]

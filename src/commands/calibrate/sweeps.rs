@@ -5,11 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use anyhow::{Context, Result, bail};
 use dynamiccl_env::calibrate::sweep::group;
 use dynamiccl_env::cluster::Cluster;
-use dynamiccl_env::measure::sweep::{self, Link, Sweep};
+use dynamiccl_env::measure::sweep::{self, Sweep};
 use dynamiccl_env::nccl::Version;
+use dynamiccl_env::swept::{self, Machine, VERSION};
 
 use super::fit::Samples;
-use super::logs::release;
 use super::report::Source;
 use crate::args::CalibrateArgs;
 use crate::commands::machine::name;
@@ -33,25 +33,14 @@ impl Swept {
         let sweeps: Vec<Vec<Sweep>> =
             args.sweep.iter().map(|file| sweep::read(file)).collect::<Result<_, _>>()?;
         let sweeps = sweeps.concat();
+        let machines: Vec<Machine> =
+            sweeps.iter().map(|sweep| machine(args, cluster, sweep)).collect::<Result<_>>()?;
+        let version = one_release(&sweeps, &machines)?;
         let mut samples = Samples { groups: Vec::new(), left_out: BTreeMap::new() };
         let mut notes = Vec::new();
-        let versions: Vec<Version> =
-            sweeps.iter().map(|sweep| args.nccl.unwrap_or_else(|| nccl_of(sweep, &mut notes))).collect();
-        let version = versions.first().copied().unwrap_or(Version::V2_28);
-        if let Some((other, sweep)) = versions.iter().zip(&sweeps).find(|(other, _)| **other != version) {
-            let (file, first) = (name(&sweep.file), name(&sweeps[0].file));
-            bail!(
-                "{file}: NCCL {other}, but {first} has {version}; fit one after the other, the second to the result of the first"
-            );
-        }
-        for sweep in &sweeps {
-            let nodes = if sweep.link == Link::Machine {
-                args.nodes.or(sweep.about.nodes).unwrap_or(1)
-            } else {
-                sweep.ranks
-            };
-            let (group, left_out) =
-                group(cluster, sweep, nodes, version).with_context(|| name(&sweep.file))?;
+        for (sweep, machine) in sweeps.iter().zip(&machines) {
+            let (group, left_out) = group(machine, sweep).with_context(|| name(&sweep.file))?;
+            notes.extend(machine.release.note().map(|note| format!("{}: {note}", name(&sweep.file))));
             samples.groups.push(group);
             if left_out > 0 {
                 *samples.left_out.entry(LEFT_OUT.to_owned()).or_default() += left_out;
@@ -64,7 +53,25 @@ impl Swept {
     }
 }
 
-/// The release that a sweep says it was measured with; the published ones, which say nothing, had 2.28.
-fn nccl_of(sweep: &Sweep, notes: &mut Vec<String>) -> Version {
-    sweep.about.nccl.as_deref().map_or(Version::V2_28, |stated| release(Some(stated), notes))
+/// What a sweep was measured on: as its file says, unless these words say otherwise.
+fn machine(args: &CalibrateArgs, cluster: &Cluster, sweep: &Sweep) -> Result<Machine> {
+    let mut about = sweep.about.clone();
+    about.nccl = args.nccl.map(|version| version.name().to_owned()).or(about.nccl);
+    if args.nodes.is_some() {
+        (about.nodes, about.ranks_per_node) = (args.nodes, None);
+    }
+    Ok(swept::machine(sweep.ranks, sweep.link, &about, Some(cluster), &sweep.file)?)
+}
+
+/// The release that all sweeps were measured with.
+fn one_release(sweeps: &[Sweep], machines: &[Machine]) -> Result<Version> {
+    let version = |machine: &Machine| machine.release.version;
+    let first = machines.first().map_or(VERSION, version);
+    if let Some((sweep, other)) = sweeps.iter().zip(machines).find(|(_, other)| version(other) != first) {
+        let (file, other, of_first) = (name(&sweep.file), version(other), name(&sweeps[0].file));
+        bail!(
+            "{file}: NCCL {other}, but {of_first} has {first}; fit one after the other, the second to the result of the first"
+        );
+    }
+    Ok(first)
 }
