@@ -43,6 +43,30 @@ fn sweeps_of_any_ranks_and_rate_are_judged() {
     assert_figures(&document["overall"], 6, true);
 }
 
+/// A chunk size that NCCL asks nobody about was not what ran, and a release that is not reproduced is named.
+#[test]
+fn what_a_sweep_does_not_say_is_told() {
+    let (dir, sweep) = (Dir::new(), repository("tests/data/sweeps/made_up.csv"));
+    dir.write("old.csv", &sweep);
+    let plain = dir.run("validate --sweeps old.csv --json").stdout;
+    let mut lines = sweep.lines().map(|line| format!("{line},"));
+    let mut chunks = lines.next().unwrap() + "chunk\n";
+    for line in lines {
+        let asked = !line.contains(",default,default,");
+        let half = if asked { format!("{line}half\n") } else { String::new() };
+        chunks += &format!("{line}\n{half}");
+    }
+    dir.write("old.csv", &chunks);
+    let old = dir.run("validate --sweeps old.csv --json");
+    assert_eq!(old.stdout, plain);
+    assert!(old.stderr.contains("old.csv: left out "), "{}", old.stderr);
+    assert!(old.stderr.contains("NCCL 2.28 lets no tuner set the chunk size"), "{}", old.stderr);
+    dir.write("old.csv.about.json", r#"{"nccl": "2.31.1"}"#);
+    let new = dir.run("validate --sweeps old.csv");
+    let note = "old.csv: NCCL 2.31 is not reproduced; its choices are taken to be those of 2.30\n";
+    assert!(new.stderr.contains(note) && !new.stderr.contains("left out"), "{}", new.stderr);
+}
+
 #[test]
 fn one_sweep_can_be_given_as_a_file() {
     let document = dir().run("validate --sweeps sweeps/made_up.csv --constants blind --json").json();

@@ -2,11 +2,12 @@
 //!
 //! In every cell (collective × size) of a sweep the model ranks the settings that were measured.
 //! Decision fidelity is what its first choice took, over the best measured. Settings that NCCL caps to
-//! the same launch are one setting to the model; the largest request stands for them.
+//! the same launch are one setting to the model; the largest request stands for them. Lines of chunk sizes that the sweep's
+//! NCCL asks nobody about say nothing of those.
 
 use std::collections::BTreeMap;
 
-use dynamiccl_spec::Collective;
+use dynamiccl_spec::{ChunkChoice, Collective};
 
 use crate::measure::Clock;
 use crate::measure::sweep::{Link, Setting, Sweep, SweepRow};
@@ -52,6 +53,8 @@ pub struct PreparedSweep {
     clock: Clock,
     machine: Machine,
     cells: Vec<PreparedCell>,
+    /// Lines that say nothing.
+    left_out: usize,
 }
 
 /// One cell: the settings measured in it, as NCCL launches them.
@@ -75,7 +78,10 @@ impl PreparedSweep {
         let machine = machine_of(sweep, None)?;
         let communicator = machine.communicator()?;
         let mut cells: BTreeMap<(Collective, u64), PreparedCell> = BTreeMap::new();
-        for row in &sweep.rows {
+        let chunks = machine.release.version.has_chunk_knob();
+        let (rows, left_out): (Vec<&SweepRow>, Vec<_>) =
+            sweep.rows.iter().partition(|row| chunks || row.chunk == ChunkChoice::Own);
+        for row in rows {
             let cell = cells
                 .entry((row.collective, row.bytes))
                 .or_insert_with(|| PreparedCell { settings: Vec::new(), default_us: None });
@@ -83,12 +89,22 @@ impl PreparedSweep {
         }
         let cells = cells.into_values().filter(|cell| !cell.settings.is_empty()).collect();
         let file = sweep.file.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        Ok(PreparedSweep { file, clock: sweep.about.clock, machine, cells })
+        Ok(PreparedSweep { file, clock: sweep.about.clock, machine, cells, left_out: left_out.len() })
     }
 
     /// The file's name.
     pub fn file(&self) -> &str {
         &self.file
+    }
+
+    /// What its user must know, one line each.
+    pub fn notes(&self) -> Vec<String> {
+        let left_out = (self.left_out > 0).then(|| {
+            let (lines, version) = (self.left_out, self.machine.release.version);
+            format!("left out {lines} of its lines: NCCL {version} lets no tuner set the chunk size")
+        });
+        let notes = left_out.into_iter().chain(self.machine.release.note());
+        notes.map(|note| format!("{}: {note}", self.file)).collect()
     }
 
     fn fabric(&self, constants: &Constants) -> Fabric {

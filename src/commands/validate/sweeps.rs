@@ -18,6 +18,8 @@ use crate::table::{Column, Table};
 pub fn run(path: &Path, model: &Model, session: &Session) -> Result<Option<f64>> {
     let read = sweep::read(path)?;
     let prepared: Vec<PreparedSweep> = read.iter().map(prepare).collect::<Result<_>>()?;
+    let notes = prepared.iter().flat_map(PreparedSweep::notes);
+    notes.for_each(|note| session.output.note(format_args!("{note}")));
     let progress = session.progress("validate", prepared.len() as u64);
     let mut reports = Vec::new();
     for sweep in &prepared {
