@@ -194,14 +194,47 @@ fn what_says_nothing_is_counted() {
         "16,none,broadcast,4096,default,default,,20,20,20,",
     ];
     let swept = on("dgx_h100", &[&LINES[..], &more[..]].concat(), "{}").unwrap();
-    assert_eq!((swept.len(), swept.left_out()), (1, LeftOut { lines: 2, calls: 2 }));
+    assert_eq!((swept.len(), swept.left_out()), (1, LeftOut { lines: 2, calls: 2, chunks: 0 }));
     let notes = swept.notes();
     assert!(
         notes[0].starts_with("s: left out 2 of its lines") && notes[1].contains("2 of its calls"),
         "{notes:?}"
     );
     let joined = Swept::joined(&[Arc::clone(&swept), swept]).unwrap();
-    assert_eq!(joined[0].left_out(), LeftOut { lines: 4, calls: 4 });
+    assert_eq!(joined[0].left_out(), LeftOut { lines: 4, calls: 4, chunks: 0 });
+}
+
+/// How many chunk sizes can be chosen in the only call of a sweep.
+fn chunk_choices(swept: &Arc<Swept>) -> usize {
+    let mut env = SimEnv::of_sweeps(vec![Arc::clone(swept)], None, Arc::new(ConstantsFile::full()));
+    let mut seen = Observation::new(env.spaces());
+    env.reset(Some(1), &mut seen).unwrap();
+    env.question().unwrap().gated.mask.indices(Head::Chunk).count()
+}
+
+/// One sweep has its ring in two chunk sizes; another has a tree in NCCL's own, and of both together nobody knows what the
+/// tree takes with the other size.
+#[test]
+fn chunk_sizes_that_are_lost_in_joining_are_counted() {
+    let read = |lines: &[&str]| {
+        let lines: Vec<_> = lines.iter().map(|line| format!("4,loopback,allreduce,4194304,{line}")).collect();
+        let lines: Vec<_> = lines.iter().map(String::as_str).collect();
+        Swept::read(of_lines(&lines, r#"{"nccl": "2.30.7"}"#).path(), None).unwrap().remove(0)
+    };
+    let [own, ring] = ["default,default,,50,50,50,", "ring,Simple,1,60,60,60,"];
+    let tree = "tree,LL,1,70,70,70,";
+    let one = read(&[own, ring, "ring,Simple,1,40,40,40,half"]);
+    let other = read(&[own, tree]);
+    assert_eq!([&one, &other].map(|swept| swept.left_out()), [LeftOut::default(); 2]);
+    assert_eq!([&one, &other].map(chunk_choices), [2, 1]);
+    let joined = Swept::joined(&[Arc::clone(&one), other]).unwrap();
+    assert_eq!((chunk_choices(&joined[0]), joined[0].left_out().chunks), (1, 1));
+    let notes = joined[0].notes();
+    assert!(notes[0].starts_with("s+s: 1 of its lines are of chunk sizes"), "{notes:?}");
+    // With what was missing, it is a choice again.
+    let other = read(&[own, tree, "tree,LL,1,65,65,65,half"]);
+    let joined = Swept::joined(&[one, other]).unwrap();
+    assert_eq!((chunk_choices(&joined[0]), joined[0].left_out().chunks), (2, 0));
 }
 
 /// What is known in hindsight is known of everything that the mask allows, and NCCL's own wins nothing over itself.

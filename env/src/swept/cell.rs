@@ -11,6 +11,15 @@ use crate::nccl::{Communicator, Realised};
 /// NCCL's own, as bits of the choices of channels and of chunk sizes.
 const OWN: u32 = 1;
 
+/// Lines of a call by the chunk size that they asked for.
+type ByChunk = [usize; ChunkChoice::ALL.len()];
+
+/// The chunk sizes that lines asked for, as bits.
+fn asked(lines: &ByChunk) -> u32 {
+    let asked = lines.iter().enumerate().filter(|(_, lines)| **lines > 0);
+    asked.fold(OWN, |bits, (chunk, _)| bits | 1 << chunk)
+}
+
 /// One call of a sweep.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Cell {
@@ -24,6 +33,8 @@ pub struct Cell {
     channels: u32,
     /// Choices of chunk sizes, as bits: of those that were asked for.
     chunks: u32,
+    /// The lines that it was made of; none where it was made of other cells' times.
+    lines: ByChunk,
 }
 
 /// What tells launches apart where NCCL's own threads are left.
@@ -107,16 +118,17 @@ impl Cell {
     ) -> Option<(Self, usize)> {
         let call = Call::new(communicator, (collective, bytes));
         let own = call.realise(&Knobs::OWN)?;
-        let (mut known, mut used, mut chunks) = ([false; 2], 0, OWN);
+        let (mut known, mut lines) = ([false; 2], ByChunk::default());
         let mut launches = Vec::new();
         for row in rows {
             let Some(ran) = call.requested(row) else { continue };
             known[usize::from(row.setting == Setting::Default)] = true;
             entry(&mut launches, ran).add(row);
-            chunks |= 1 << row.chunk as u32;
-            used += 1;
+            lines[row.chunk as usize] += 1;
         }
-        (known == [true; 2]).then(|| (Cell::of(&call, own, launches, chunks), rows.len() - used))
+        let left_out = rows.len() - lines.iter().sum::<usize>();
+        let cell = |launches| Cell { lines, ..Cell::of(&call, own, launches, asked(&lines)) };
+        (known == [true; 2]).then(|| (cell(launches), left_out))
     }
 
     /// A call of a size between those of two others: what was asked for in both takes half way between them, and where
@@ -171,8 +183,15 @@ impl Cell {
             entry(&mut launches, *launch).join(times);
         }
         let launches = launches.into_iter().map(|(launch, times)| (launch, times.without_glances()));
-        let chunks = cells.iter().fold(OWN, |chunks, cell| chunks | cell.chunks);
-        Cell::of_known(&Call::new(communicator, call), launches.collect(), chunks)
+        let lines = std::array::from_fn(|chunk| cells.iter().map(|cell| cell.lines[chunk]).sum());
+        let known = Cell::of_known(&Call::new(communicator, call), launches.collect(), asked(&lines))?;
+        Some(Cell { lines, ..known })
+    }
+
+    /// Lines of chunk sizes that are no choice, for not all that can be chosen was timed with them.
+    pub fn without_choice(&self) -> usize {
+        let lines = self.lines.iter().enumerate();
+        lines.filter(|(chunk, _)| self.chunks & 1 << chunk == 0).map(|(_, lines)| lines).sum()
     }
 
     fn of_known(call: &Call<'_>, launches: Vec<(Launch, Times)>, chunks: u32) -> Option<Self> {
@@ -187,7 +206,8 @@ impl Cell {
         let pairs =
             call.table.mask().iter().filter(|pair| launches.iter().any(|(known, _)| known.pair == *pair));
         let pairs = pairs.fold(PairMask::NONE, PairMask::with);
-        let mut cell = Cell { own, launches, measured, pairs, channels: 0, chunks };
+        let lines = ByChunk::default();
+        let mut cell = Cell { own, launches, measured, pairs, channels: 0, chunks, lines };
         let known = |cell: &Cell, knobs: &Knobs| {
             call.realise(knobs).is_some_and(|launch| cell.times_of(&launch).is_some())
         };

@@ -9,20 +9,26 @@ pub struct LeftOut {
     pub lines: usize,
     /// Whole calls.
     pub calls: usize,
+    /// Lines that say what a launch takes that nobody can choose.
+    pub chunks: usize,
 }
 
 impl Add for LeftOut {
     type Output = Self;
 
     fn add(self, other: Self) -> Self {
-        LeftOut { lines: self.lines + other.lines, calls: self.calls + other.calls }
+        LeftOut {
+            lines: self.lines + other.lines,
+            calls: self.calls + other.calls,
+            chunks: self.chunks + other.chunks,
+        }
     }
 }
 
 impl LeftOut {
     /// How much it is and why; nothing where nothing is left out.
     pub(super) fn notes(self) -> Vec<String> {
-        let LeftOut { lines, calls } = self;
+        let LeftOut { lines, calls, chunks } = self;
         let mut notes = Vec::new();
         if lines > 0 {
             notes.push(format!(
@@ -34,6 +40,12 @@ impl LeftOut {
             notes.push(format!(
                 "left out {calls} of its calls: they have no line of NCCL's own choice (algo and proto \"default\"), or no \
                  other"
+            ));
+        }
+        if chunks > 0 {
+            notes.push(format!(
+                "{chunks} of its lines are of chunk sizes that were not timed with every algorithm, protocol and number of \
+                 channels that were timed of their call: those sizes are no choice of a policy there"
             ));
         }
         notes

@@ -79,7 +79,7 @@ impl Swept {
         for (call, rows) in rows {
             match Cell::new(&communicator, call, &rows) {
                 Some((cell, lines)) => {
-                    left_out.lines += lines;
+                    left_out = left_out + LeftOut { lines, chunks: cell.without_choice(), calls: 0 };
                     cells.insert(call, cell);
                 }
                 None => left_out.calls += 1,
@@ -131,9 +131,10 @@ impl Swept {
             calls.entry(*call).or_default().push(cell);
         }
         let cell = |(call, cells): (_, Vec<&Cell>)| Some((call, Cell::joined(&communicator, call, &cells)?));
-        let cells = calls.into_iter().filter_map(cell).collect();
+        let cells: BTreeMap<_, _> = calls.into_iter().filter_map(cell).collect();
         let name = several.iter().map(|swept| swept.name.as_str()).collect::<Vec<_>>().join("+");
         let left_out = several.iter().fold(LeftOut::default(), |sum, swept| sum + swept.left_out);
+        let left_out = LeftOut { chunks: cells.values().map(Cell::without_choice).sum(), ..left_out };
         Ok(Arc::new(Swept { name, cells, left_out, ..Swept::clone(first) }))
     }
 
@@ -195,7 +196,7 @@ impl Swept {
         self.cells.is_empty()
     }
 
-    /// What of its file says nothing here.
+    /// What of its file is no use here.
     pub fn left_out(&self) -> LeftOut {
         self.left_out
     }

@@ -84,7 +84,7 @@ impl Report {
         let mut sweeps = lines(true, fit.before(), fit.best());
         sweeps.extend(lines(false, &before, &after));
         let (way, calls, notes) = match ground {
-            Ground::Sweeps(fitted) => ("sweep", None, notes(fitted)),
+            Ground::Sweeps(fitted) => ("sweep", None, notes(fitted)?),
             Ground::Live(lived) => ("live", Some(lived.called()), Vec::new()),
         };
         Ok(Report {
@@ -164,8 +164,8 @@ fn lines(fitted: bool, before: &Judged, after: &Judged) -> Vec<Line> {
     all.map(line).collect()
 }
 
-/// What makes sweeps doubtful.
-fn notes(sweeps: &[Arc<Swept>]) -> Vec<String> {
+/// What makes sweeps doubtful, and what is left of them once those of one machine are put together.
+fn notes(sweeps: &[Arc<Swept>]) -> Result<Vec<String>> {
     let note = |swept: &Arc<Swept>| {
         format!(
             "{} is by rank 0's clock, where a broadcast is done when its root has sent; for a policy that is to be used, \
@@ -174,7 +174,8 @@ fn notes(sweeps: &[Arc<Swept>]) -> Vec<String> {
         )
     };
     let by_roots = sweeps.iter().filter(|swept| swept.stops_at_roots()).map(note);
-    by_roots.chain(sweeps.iter().flat_map(|swept| swept.notes())).collect()
+    let joined = Swept::joined(sweeps)?;
+    Ok(by_roots.chain(joined.iter().flat_map(|swept| swept.notes())).collect())
 }
 
 impl fmt::Display for Report {
