@@ -237,6 +237,27 @@ fn chunk_sizes_that_are_lost_in_joining_are_counted() {
     assert_eq!((chunk_choices(&joined[0]), joined[0].left_out().chunks), (2, 0));
 }
 
+/// Times beside compute, or with other buffers, are those of another machine.
+#[test]
+fn sweeps_of_other_circumstances_stay_apart() {
+    let of = |about: &str| on("dgx_h100", &LINES, about).unwrap();
+    let [plain, told] = [of("{}"), of(r#"{"load": 0, "mps": true, "variables": {}}"#)];
+    let beside = of(r#"{"load": 66, "mps": true, "variables": {"NCCL_BUFFSIZE": "65536"}}"#);
+    assert!(plain.notes().is_empty() && told.notes().is_empty());
+    let note = "s: measured with compute on 66 multiprocessors beside every call, NCCL_BUFFSIZE=65536: it says nothing of \
+                ranks without";
+    assert_eq!(beside.notes(), [note]);
+    let joined = |sweeps: &[&Arc<Swept>]| {
+        let sweeps: Vec<_> = sweeps.iter().map(|swept| Arc::clone(swept)).collect();
+        let joined = Swept::joined(&sweeps).unwrap();
+        joined.iter().map(|swept| swept.name.clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(joined(&[&plain, &beside, &told]), ["s+s", "s"]);
+    // Whoever says less is like both, but these are not alike.
+    let other = of(r#"{"variables": {"NCCL_BUFFSIZE": "4096"}}"#);
+    assert_eq!(joined(&[&plain, &told, &other]), ["s+s", "s"]);
+}
+
 /// What is known in hindsight is known of everything that the mask allows, and NCCL's own wins nothing over itself.
 #[test]
 fn hindsight_knows_every_choice() {

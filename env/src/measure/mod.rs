@@ -4,6 +4,7 @@
 //! cluster and no opinion about whether a number is good. Every reader takes any bytes whatsoever:
 //! the worst a file can do is to be refused with one line.
 
+mod circumstances;
 mod clock;
 mod collective;
 mod error;
@@ -18,6 +19,7 @@ pub mod tables;
 
 use dynamiccl_spec::{Algorithm, Collective, Protocol};
 
+pub use circumstances::Circumstances;
 pub use clock::Clock;
 pub use error::{Fault, MeasureError};
 pub use sniff::{read_log, read_log_as};

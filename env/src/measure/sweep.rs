@@ -16,6 +16,7 @@ use dynamiccl_spec::{Algorithm, ChunkChoice, Collective, GBps, Pair, Protocol};
 use serde::{Deserialize, Deserializer};
 
 use super::Row;
+use super::circumstances::Circumstances;
 use super::clock::Clock;
 use super::error::{Fault, MeasureError};
 use super::sheet::Sheet;
@@ -150,6 +151,9 @@ pub struct About {
     pub nodes: Option<u32>,
     /// Ranks on each of them.
     pub ranks_per_node: Option<u32>,
+    /// What else was the case.
+    #[serde(flatten)]
+    pub circumstances: Circumstances,
 }
 
 /// A list of counts, or, as earlier releases wrote it, one of them, where 0 is none.

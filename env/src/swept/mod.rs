@@ -21,8 +21,8 @@ use dynamiccl_spec::{Collective, CostTable, Mask, Role};
 use crate::cluster::Cluster;
 use crate::job::{Job, Shown, Source};
 use crate::known::KnownTimes;
-use crate::measure::Clock;
 use crate::measure::sweep::{self, Sweep, SweepRow};
+use crate::measure::{Circumstances, Clock};
 use crate::nccl::Realised;
 use crate::workload::Planned;
 use cell::Cell;
@@ -54,6 +54,8 @@ pub struct Swept {
     pub threads: Option<u32>,
     /// Whose clock counted.
     clock: Clock,
+    /// What else was the case.
+    circumstances: Circumstances,
     cells: BTreeMap<(Collective, u64), Cell>,
     left_out: LeftOut,
 }
@@ -89,8 +91,9 @@ impl Swept {
             return Err(SweptError::Nothing { file: sweep.file.clone() });
         }
         let cluster = Arc::new(Cluster { name: name.clone(), ..Cluster::clone(&machine.cluster) });
-        let (threads, clock) = (sweep.threads, sweep.about.clock);
-        Ok(Swept { name, machine: Machine { cluster, ..machine }, threads, clock, cells, left_out })
+        let (threads, clock, machine) = (sweep.threads, sweep.about.clock, Machine { cluster, ..machine });
+        let circumstances = sweep.about.circumstances.clone();
+        Ok(Swept { name, machine, threads, clock, circumstances, cells, left_out })
     }
 
     /// What is known of launches, as a sweep: calls with NCCL's own table and the times of some launches.
@@ -107,15 +110,18 @@ impl Swept {
             return Err(SweptError::Nothing { file: name.into() });
         }
         let (name, machine, left_out) = (name.to_owned(), machine.clone(), LeftOut::default());
-        Ok(Swept { name, machine, threads: None, clock: Clock::Slowest, cells, left_out })
+        let (clock, circumstances) = (Clock::Slowest, Circumstances::default());
+        Ok(Swept { name, machine, threads: None, clock, circumstances, cells, left_out })
     }
 
-    /// Sweeps with those of the same ranks, link, release of NCCL, threads and clock put together: what several starts agree
-    /// on is surer than what one says, and what they do not is less sure.
+    /// Sweeps with those of the same ranks, link, release of NCCL, threads, clock and circumstances put together: what
+    /// several starts agree on is surer than what one says, and what they do not is less sure.
     pub fn joined(sweeps: &[Arc<Swept>]) -> Result<Vec<Arc<Swept>>, SweptError> {
         let mut alike: Vec<Vec<&Arc<Swept>>> = Vec::new();
         for swept in sweeps {
-            match alike.iter_mut().find(|known| known[0].is_like(swept)) {
+            // A sweep that does not say all may be like two that differ.
+            let is_like = |known: &&mut Vec<&Arc<Swept>>| known.iter().all(|known| known.is_like(swept));
+            match alike.iter_mut().find(is_like) {
                 Some(known) => known.push(swept),
                 None => alike.push(vec![swept]),
             }
@@ -145,7 +151,9 @@ impl Swept {
 
     /// Whether another sweep is of the same thing, whatever threads its ranks were started with.
     pub fn is_comparable(&self, other: &Swept) -> bool {
-        self.clock == other.clock && self.machine.is_like(&other.machine)
+        self.clock == other.clock
+            && self.circumstances.agree(&other.circumstances)
+            && self.machine.is_like(&other.machine)
     }
 
     /// The same sweep as somebody sees it who changes NCCL's choice only for what is surely faster: every launch off by so
@@ -205,6 +213,10 @@ impl Swept {
     pub fn notes(&self) -> Vec<String> {
         let mut notes = self.left_out.notes();
         notes.extend(self.machine.release.note());
+        let unusual = self.circumstances.to_string();
+        if !unusual.is_empty() {
+            notes.push(format!("measured with {unusual}: it says nothing of ranks without"));
+        }
         notes.iter().map(|note| format!("{}: {note}", self.name)).collect()
     }
 

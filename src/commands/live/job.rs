@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow};
-use dynamiccl_env::measure::Clock;
+use dynamiccl_env::measure::{Circumstances, Clock};
 use dynamiccl_live::caller::RanksCaller;
 use dynamiccl_live::cell::{Cell, grid};
 use dynamiccl_live::crew::{Limits, LiveError};
@@ -111,6 +111,11 @@ impl Job {
             attend(&recipe, among, stop(session.interrupt())).map_err(told)?;
         }
         Ok(Some(Ending::Done))
+    }
+
+    /// Under what else a wish would be measured, as far as it is known before there are ranks.
+    pub fn circumstances(args: &JobArgs, wish: &Wish) -> Circumstances {
+        Circumstances { variables: Some(told_by(args, wish)), ..Circumstances::default() }
     }
 
     /// Measures with the ranks.

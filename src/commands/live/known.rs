@@ -4,8 +4,8 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use dynamiccl_env::measure::Clock;
 use dynamiccl_env::measure::sweep::{self, Link, Setting, Sweep, SweepRow};
+use dynamiccl_env::measure::{Circumstances, Clock};
 use dynamiccl_live::cell::Cell;
 use dynamiccl_spec::{ChannelChoice, Order};
 
@@ -22,7 +22,7 @@ pub fn link(job: &JobArgs) -> Result<Link> {
 }
 
 /// What must be alike before the best setting of one measurement says anything of another.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct How {
     /// Ranks.
     pub ranks: u32,
@@ -32,12 +32,19 @@ pub struct How {
     pub threads: Option<u32>,
     /// Whose clock counts.
     pub clock: Clock,
+    /// What else is the case.
+    pub circumstances: Circumstances,
 }
 
 impl How {
     fn of(sweep: &Sweep) -> Self {
-        let Sweep { ranks, link, threads, about, .. } = sweep;
-        How { ranks: *ranks, link: *link, threads: *threads, clock: about.clock }
+        let &Sweep { ranks, link, threads, ref about, .. } = sweep;
+        How { ranks, link, threads, clock: about.clock, circumstances: about.circumstances.clone() }
+    }
+
+    fn is_like(&self, other: &How) -> bool {
+        let exact = |how: &How| (how.ranks, how.link, how.threads, how.clock);
+        exact(self) == exact(other) && self.circumstances.agree(&other.circumstances)
     }
 }
 
@@ -51,7 +58,9 @@ impl fmt::Display for How {
             Link::Machine => f.write_str("a GPU each")?,
         }
         self.threads.map_or(Ok(()), |threads| write!(f, ", {threads} threads"))?;
-        write!(f, ", clock {clock}")
+        write!(f, ", clock {clock}")?;
+        let unusual = self.circumstances.to_string();
+        if unusual.is_empty() { Ok(()) } else { write!(f, ", {unusual}") }
     }
 }
 
@@ -70,7 +79,7 @@ impl Known {
     pub fn read(file: &Path, how: How) -> Result<Self> {
         let sweeps = sweep::read(file)?;
         let (alike, others): (Vec<&Sweep>, Vec<&Sweep>) =
-            sweeps.iter().partition(|sweep| How::of(sweep) == how);
+            sweeps.iter().partition(|sweep| How::of(sweep).is_like(&how));
         let rows = alike.into_iter().flat_map(|sweep| sweep.rows.iter().copied()).collect();
         let mut known: Vec<How> = Vec::new();
         for other in others.into_iter().map(How::of) {
@@ -105,5 +114,43 @@ impl Known {
                 self.how
             )
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use dynamiccl_spec::Collective;
+
+    use super::*;
+
+    /// What ranks took that ran compute beside their calls, or that NCCL gave other buffers, is not what others take.
+    #[test]
+    fn a_sweep_of_other_circumstances_knows_nothing_of_a_call() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("s.csv");
+        let lines = "ranks,link,collective,size_bytes,algo,proto,nchannels,median_us,min_us\n\
+                     4,loopback,allreduce,4096,ring,LL,1,20,20\n";
+        std::fs::write(&file, lines).unwrap();
+        let how = || How {
+            ranks: 4,
+            link: Link::Loopback,
+            threads: None,
+            clock: Clock::First,
+            circumstances: Circumstances { variables: Some([].into()), ..Circumstances::default() },
+        };
+        let best = |about: &str| {
+            std::fs::write(folder.path().join("s.csv.about.json"), about).unwrap();
+            Known::read(&file, how())?.best(Cell { collective: Collective::AllReduce, bytes: 4096 })
+        };
+        for about in ["{}", r#"{"load": 0, "mps": true, "variables": {"NCCL_VERSION": "2.28.3-1"}}"#] {
+            assert!(best(about).is_ok(), "{about}");
+        }
+        for (about, words) in [
+            (r#"{"load": 66}"#, "with 4 ranks, loopback, clock first, compute on 66 multiprocessors beside"),
+            (r#"{"variables": {"NCCL_BUFFSIZE": "65536"}}"#, "clock first, NCCL_BUFFSIZE=65536;"),
+        ] {
+            let error = best(about).unwrap_err().to_string();
+            assert!(error.contains(words), "{error}");
+        }
     }
 }
