@@ -3,8 +3,8 @@
 //! Episodes of training and of evaluation tell a policy about its last call in the same words, so the words
 //! are put together here once. It knows no cluster and no reward.
 
-use dynamiccl_spec::Choice;
 use dynamiccl_spec::features::{Feedback, PastCall};
+use dynamiccl_spec::{Choice, Collective};
 
 use crate::trigger::{Key, Ran, Trigger, TriggerConfig};
 
@@ -17,6 +17,8 @@ pub(crate) struct Memory {
     /// Tuned calls since one was measured.
     unmeasured: u32,
     since_feedback: Option<u32>,
+    /// The call in which each collective came last, on each communicator.
+    kinds: Vec<[Option<u32>; Collective::ALL.len()]>,
     /// The call before, as a policy is told of it.
     pub past: PastCall,
 }
@@ -46,6 +48,7 @@ impl Memory {
             every,
             unmeasured: u32::MAX,
             since_feedback: None,
+            kinds: vec![[None; Collective::ALL.len()]; communicators],
             past: PastCall::default(),
         }
     }
@@ -53,7 +56,14 @@ impl Memory {
     /// Forgets everything, for the next job; nothing is allocated or freed.
     pub fn clear(&mut self) {
         self.trigger.clear();
+        self.kinds.iter_mut().for_each(|kinds| kinds.fill(None));
         (self.unmeasured, self.since_feedback, self.past) = (u32::MAX, None, PastCall::default());
+    }
+
+    /// Takes in that call number `now` of the job is asked about: how long ago the last of its kind was.
+    pub fn asked(&mut self, communicator: usize, collective: Collective, now: u32) {
+        let before = self.kinds[communicator][collective.id()].replace(now);
+        self.past.since_kind = before.map(|before| now - before);
     }
 
     /// Takes in a call; whether the trigger fired.
@@ -80,5 +90,27 @@ impl Memory {
             feedback: signals.map(Feedback::from),
         };
         signals.is_some_and(|signals| signals.fired)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kinds_are_counted_by_communicator_until_the_next_job() {
+        let mut memory = Memory::new(2, None);
+        let mut since = |communicator, collective, now| {
+            memory.asked(communicator, collective, now);
+            memory.past.since_kind
+        };
+        assert_eq!(since(0, Collective::AllReduce, 0), None);
+        assert_eq!(since(1, Collective::AllReduce, 1), None);
+        assert_eq!(since(0, Collective::Broadcast, 2), None);
+        assert_eq!(since(0, Collective::AllReduce, 3), Some(3));
+        assert_eq!(since(1, Collective::AllReduce, 4), Some(3));
+        memory.clear();
+        memory.asked(0, Collective::AllReduce, 0);
+        assert_eq!(memory.past, PastCall::default());
     }
 }

@@ -3,7 +3,7 @@
 //! Nothing is simulated here: what was called and how long it took is the recording's, what NCCL says is
 //! the cluster's. A policy that is shown these questions remembers the machine on which they were recorded.
 
-use dynamiccl_spec::{Choice, Collective, Knobs, Pair, Query};
+use dynamiccl_spec::{Choice, Knobs, Pair, Query};
 
 use crate::asking::{Asked, Asking};
 use crate::job::{Job, ReplayError, Source, Traced};
@@ -42,40 +42,29 @@ pub fn recall(
 }
 
 struct Recall {
-    lines: Vec<Line>,
+    lines: Vec<Asking>,
     memory: Memory,
     recalled: Recalled,
 }
 
-struct Line {
-    asking: Asking,
-    /// When each kind of call came last.
-    kinds: [Option<u32>; Collective::ALL.len()],
-}
-
 impl Recall {
     fn new(job: &Job, traced: &Traced) -> Result<Self, ReplayError> {
-        let lines = traced.placements.iter().map(|place| {
-            let asking = Asking::in_job(job, place).map_err(Box::new)?;
-            Ok(Line { asking, kinds: [None; Collective::ALL.len()] })
-        });
-        let lines: Vec<Line> = lines.collect::<Result<_, ReplayError>>()?;
+        let lines = traced.placements.iter().map(|place| Ok(Asking::in_job(job, place).map_err(Box::new)?));
+        let lines: Vec<Asking> = lines.collect::<Result<_, ReplayError>>()?;
         let memory = Memory::new(lines.len(), Some(1));
         Ok(Recall { lines, memory, recalled: Recalled::default() })
     }
 
     fn ask(&mut self, call: &TracedCall, each: &mut dyn FnMut(&Query<'_>)) {
-        let now = self.recalled.calls as u32;
-        let line = &mut self.lines[call.comm as usize];
-        let before = line.kinds[call.collective.id()].replace(now);
-        self.memory.past.since_kind = before.map(|before| now - before);
-        line.asking.tell_role(call.role);
-        let asked = line.asking.call(call.collective, call.bytes, call.pipelined);
-        each(&line.asking.query_after(call.comm, &asked, &self.memory.past));
+        self.memory.asked(call.comm as usize, call.collective, self.recalled.calls as u32);
+        let asking = &mut self.lines[call.comm as usize];
+        asking.tell_role(call.role);
+        let asked = asking.call(call.collective, call.bytes, call.pipelined);
+        each(&asking.query_after(call.comm, &asked, &self.memory.past));
     }
 
     fn remember(&mut self, call: &TracedCall) {
-        let asking = &self.lines[call.comm as usize].asking;
+        let asking = &self.lines[call.comm as usize];
         let asked = asking.call(call.collective, call.bytes, call.pipelined);
         let ran = ran(asking, &asked, call);
         let predicted = ran.and_then(|(_, realised)| asked.call.table.get(realised.pair));

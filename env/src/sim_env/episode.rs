@@ -173,7 +173,7 @@ impl Episode {
         let at = &mut self.lines.all[line];
         at.tell(&self.job, &planned, &self.workload, anew);
         let question = at.question(&planned);
-        self.memory.past.since_kind = at.since(planned.collective, self.calls);
+        self.memory.asked(line, planned.collective, self.calls);
         let (conditions, luck) = self.look_up(line);
         let mask = self.narrowed(&question);
         let own = self.lines.all[line].settle(&question, &planned, &conditions);

@@ -52,7 +52,6 @@ pub(super) struct Line {
     /// The times that were measured here, where they are not simulated.
     pub recorded: Option<Arc<dyn KnownTimes>>,
     last: Vec<Ran>,
-    kinds: [Option<u32>; Collective::ALL.len()],
 }
 
 /// What links depend on: the weather, whether compute runs beside, the call's class.
@@ -132,7 +131,6 @@ impl Line {
             own: None,
             recorded: None,
             last: vec![Ran::default(); Collective::TUNED.len() * OCTAVES],
-            kinds: [None; Collective::ALL.len()],
             simulator,
         })
     }
@@ -299,11 +297,5 @@ impl Line {
         let last = &mut self.last[question.collective.id() * OCTAVES + octave];
         let before = std::mem::replace(last, ran);
         before != Ran::default() && before != ran
-    }
-
-    /// Calls since the last one of this kind, as of call number `now`.
-    pub fn since(&mut self, collective: Collective, now: u32) -> Option<u32> {
-        let before = self.kinds[collective.id()].replace(now);
-        before.map(|before| now - before)
     }
 }

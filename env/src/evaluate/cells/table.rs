@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use dynamiccl_spec::features::{Encoder, PastCall};
-use dynamiccl_spec::{Choice, Collective, Head, Knobs, Tuner};
+use dynamiccl_spec::{Choice, Head, Knobs, Tuner};
 
 use super::episode::{Drawn, Episode, segment};
 use super::options::{Ground, Options};
@@ -28,8 +28,6 @@ pub struct Table<'a> {
     asked: Choice,
     /// The same as the tuner said it.
     said: Knobs,
-    /// The call in which each collective came last.
-    last: [Option<u32>; Collective::ALL.len()],
     trials: usize,
 }
 
@@ -51,7 +49,6 @@ impl<'a> Table<'a> {
             threads: None,
             asked: Choice::default(),
             said: Knobs::OWN,
-            last: [None; Collective::ALL.len()],
             trials: episode.first_trial,
         }
     }
@@ -154,9 +151,8 @@ impl Calls for Table<'_> {
     fn next(&mut self) -> Option<Question> {
         let kind = self.drawn()?.kind;
         let collective = self.options(kind).asked.call.collective;
-        let before = self.last[collective.id()].replace(self.at as u32);
-        let since_kind = before.map(|before| self.at as u32 - before);
-        Some(self.question(kind, PastCall { since_kind, ..self.memory.past }))
+        self.memory.asked(0, collective, self.at as u32);
+        Some(self.question(kind, self.memory.past))
     }
 
     fn choose(&mut self, knobs: &Knobs) -> Pick {
