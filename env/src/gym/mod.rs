@@ -8,6 +8,7 @@ pub mod check;
 mod dressed;
 mod random;
 mod spaces;
+#[cfg(test)]
 mod tiny;
 mod vector;
 
@@ -17,7 +18,8 @@ use thiserror::Error;
 pub use dressed::{Clothes, Dressed};
 pub use random::RandomActor;
 pub use spaces::{FeatureSpace, HeadSpace, Spaces};
-pub use tiny::{Tiny, TinyInfo};
+#[cfg(test)]
+use tiny::{Tiny, TinyInfo};
 pub use vector::{Slot, VecEnv, VecStep, seed_of};
 
 /// A world that can be acted in.

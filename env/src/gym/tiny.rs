@@ -1,5 +1,4 @@
-//! The smallest environment that keeps the whole contract: an example of it, and what checkers and
-//! learners are tried on before they meet a simulator.
+//! The smallest environment that keeps the whole contract: what the checker is tried on before it meets a simulator.
 //!
 //! A job makes calls of random size. In most of them one of a few legal choices is the fastest, and the
 //! size says which; every fourth call has nothing to decide.

@@ -24,7 +24,6 @@ pub struct VecEnv<E: Env> {
 pub struct Slot<E: Env> {
     env: E,
     observation: Observation,
-    last: Observation,
 }
 
 /// A step of one of many environments.
@@ -40,11 +39,6 @@ impl<E: Env> Slot<E> {
     /// What is seen now.
     pub fn observation(&self) -> &Observation {
         &self.observation
-    }
-
-    /// What was seen last of the episode that has just ended.
-    pub fn last_observation(&self) -> &Observation {
-        &self.last
     }
 
     /// The environment.
@@ -63,7 +57,6 @@ impl<E: Env> Slot<E> {
         if !transition.terminated && !transition.truncated {
             return Ok(VecStep { transition, begun: None });
         }
-        self.last.clone_from(&self.observation);
         let begun = Some(self.env.reset(None, &mut self.observation)?);
         Ok(VecStep { transition, begun })
     }
@@ -74,7 +67,7 @@ impl<E: Env> VecEnv<E> {
     pub fn new(envs: impl IntoIterator<Item = E>, threads: usize) -> Self {
         let slot = |env: E| {
             let observation = Observation::new(env.spaces());
-            Slot { last: observation.clone(), observation, env }
+            Slot { observation, env }
         };
         VecEnv { slots: envs.into_iter().map(slot).collect(), threads: threads.max(1) }
     }

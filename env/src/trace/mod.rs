@@ -13,7 +13,6 @@ mod lines;
 mod pairs;
 mod profile;
 mod ranks;
-mod write;
 
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader};
@@ -22,7 +21,6 @@ use std::path::Path;
 use dynamiccl_spec::{Algorithm, Collective, Protocol, Role};
 
 pub use error::TraceError;
-pub use write::TraceWriter;
 
 use crate::measure::Fault;
 use lines::Lines;

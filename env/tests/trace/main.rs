@@ -3,11 +3,13 @@
 mod profile;
 mod refused;
 mod robustness;
+mod write;
 
 use std::path::PathBuf;
 
-use dynamiccl_env::trace::{Header, Trace, TraceWriter, TracedCall, TracedComm};
+use dynamiccl_env::trace::{Trace, TracedCall};
 use dynamiccl_spec::{Algorithm, Collective, Protocol, Role};
+use write::written;
 
 fn file(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/data/traces").join(name)
@@ -78,22 +80,7 @@ fn a_verbose_dump_has_times_channels_and_the_order_of_the_job() {
 fn what_is_written_is_read_back() {
     for name in ["job.jsonl", "inspector.jsonl", "inspector-verbose.jsonl", "profile"] {
         let trace = Trace { warnings: Vec::new(), ..read(name) };
-        let mut written = Vec::new();
-        trace.write(&mut written).unwrap();
-        let again = Trace::read_from(written.as_slice(), &file("again")).unwrap();
+        let again = Trace::read_from(written(&trace).as_slice(), &file("again")).unwrap();
         assert_eq!(again, trace, "{name}");
     }
-}
-
-#[test]
-fn a_call_of_no_communicator_is_not_written() {
-    let comm =
-        TracedComm { id: "only".to_owned(), ranks: 2, nodes: 1, ranks_per_node: 2, role: Role::Unknown };
-    let header = Header { communicators: vec![comm], ..Header::default() };
-    let mut writer = TraceWriter::new(Vec::new(), &header).unwrap();
-    let call = TracedCall { comm: 1, ..read("job.jsonl").calls[0] };
-    assert!(writer.call(&call).unwrap_err().to_string().contains("communicator 1, but the header lists 1"));
-    writer.call(&TracedCall { comm: 0, ..call }).unwrap();
-    let text = String::from_utf8(writer.finish().unwrap()).unwrap();
-    assert_eq!(text.lines().count(), 2);
 }

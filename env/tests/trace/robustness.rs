@@ -7,6 +7,7 @@ use dynamiccl_spec::{Algorithm, Collective, Protocol, Role};
 use proptest::prelude::*;
 
 use crate::file;
+use crate::write::written;
 
 const SAMPLES: [&str; 4] =
     ["job.jsonl", "inspector.jsonl", "inspector-verbose.jsonl", "profile/dynamiccl-n0-11-5.jsonl"];
@@ -118,8 +119,6 @@ proptest! {
 
     #[test]
     fn any_trace_is_read_back_to_the_bit(trace in any_trace()) {
-        let mut written = Vec::new();
-        trace.write(&mut written).unwrap();
-        prop_assert_eq!(Trace::read_from(written.as_slice(), Path::new("again")).unwrap(), trace);
+        prop_assert_eq!(Trace::read_from(written(&trace).as_slice(), Path::new("again")).unwrap(), trace);
     }
 }
