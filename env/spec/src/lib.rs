@@ -7,13 +7,13 @@
 
 pub mod action;
 pub mod context;
+pub mod driven;
 pub mod features;
 pub mod fnv;
 pub mod gates;
 pub mod ids;
 pub mod knobs;
 pub mod math;
-pub mod order;
 pub mod overrides;
 pub mod table;
 pub mod tiers;
@@ -27,10 +27,10 @@ pub use context::{
     CclLibrary, Compression, Environment, FaultTolerance, GpuGeneration, GpuSharing, JobContext, Llm,
     NetLink, NodeLink, Parallelism, Role, Scheduler, SyncMode, Topology, TopologyClass, Workload,
 };
+pub use driven::Order;
 pub use gates::{Gate, GateCounts, GateSet, Gated, Gates};
 pub use ids::{Algorithm, Collective, Pair, Protocol};
 pub use knobs::{ChannelChoice, ChunkChoice, Knobs, Path, Runtime, ThreadChoice};
-pub use order::Order;
 pub use overrides::Overrides;
 pub use table::{CostTable, PairMask};
 pub use tuner::{Decision, Fallback, Measure, Measured, Query, Reason, Tuner};

@@ -4,7 +4,6 @@ use dynamiccl_env::trace::{SCHEMA, Trace, TracedCall, TracedComm};
 use dynamiccl_spec::{Algorithm, Collective, Protocol, Role};
 use serde::Serialize;
 
-
 #[derive(Serialize)]
 struct HeaderLine<'a> {
     schema: &'static str,
@@ -61,7 +60,10 @@ pub fn written(trace: &Trace) -> Vec<u8> {
             communicators: header.communicators.iter().map(entry).collect(),
         },
     );
-    trace.calls.iter().for_each(|call| write_line(&mut output, &line(call, trace.communicator(call).unwrap())));
+    trace
+        .calls
+        .iter()
+        .for_each(|call| write_line(&mut output, &line(call, trace.communicator(call).unwrap())));
     output
 }
 

@@ -2,13 +2,11 @@
 
 use std::ffi::{c_char, c_int};
 
-use dynamiccl_spec::ids::{PAIRS, PROTOCOLS};
+use dynamiccl_spec::driven::{DRIVER, RawSeen};
+use dynamiccl_spec::ids::PROTOCOLS;
 use dynamiccl_spec::{ChannelChoice, ChunkChoice, Collective, CostTable, Knobs, Order, Pair};
 
 use crate::library::{OpenError, Plugin};
-
-/// The interface by name.
-const INTERFACE: &str = "dynamicclDriver_v1";
 
 #[repr(C)]
 struct Table {
@@ -16,22 +14,6 @@ struct Table {
     order: extern "C" fn(u64) -> c_int,
     seen: unsafe extern "C" fn(*mut RawSeen) -> c_int,
 }
-
-#[derive(Debug, Clone, Copy)]
-#[repr(C)]
-struct RawSeen {
-    calls: u64,
-    refused: u64,
-    bytes: u64,
-    interface: u32,
-    collective: i32,
-    pair: i32,
-    channels: i32,
-    chunk: i32,
-    table: [f32; PAIRS],
-}
-
-const _: () = assert!(size_of::<RawSeen>() == 128);
 
 /// What has happened since the last order.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -74,44 +56,32 @@ impl Driver {
 
     /// What has happened since; nothing without a call, or with a plugin that is not in the driven mode.
     pub fn seen(&self) -> Result<Option<Seen>, OpenError> {
-        let mut raw = RawSeen {
-            calls: 0,
-            refused: 0,
-            bytes: 0,
-            interface: 0,
-            collective: 0,
-            pair: -1,
-            channels: 0,
-            chunk: 0,
-            table: [-1.0; PAIRS],
-        };
+        let mut raw = RawSeen::NOTHING;
         // SAFETY: it is laid out as the plugin's own.
         let there = unsafe { (self.table()?.seen)(&mut raw) } == 1;
-        Ok(there.then(|| raw.read()).flatten())
+        Ok(there.then(|| read(&raw)).flatten())
     }
 
     fn table(&self) -> Result<&Table, OpenError> {
         // SAFETY: the layout is the plugin's.
-        unsafe { self.0.table(INTERFACE) }
+        unsafe { self.0.table(DRIVER) }
     }
 }
 
-impl RawSeen {
-    fn read(self) -> Option<Seen> {
-        let mut table = CostTable::default();
-        let rows = self.table.chunks_exact(PROTOCOLS);
-        table.0.iter_mut().zip(rows).for_each(|(to, row)| to.copy_from_slice(row));
-        let pair = usize::try_from(self.pair).ok().and_then(Pair::from_index);
-        let channels = u8::try_from(self.channels).ok().and_then(ChannelChoice::of).unwrap_or_default();
-        let chunk = usize::try_from(self.chunk).ok().and_then(|at| ChunkChoice::ALL.get(at).copied());
-        Some(Seen {
-            calls: self.calls,
-            refused: self.refused,
-            interface: self.interface,
-            collective: *Collective::TUNED.get(usize::try_from(self.collective).ok()?)?,
-            bytes: self.bytes,
-            table,
-            handed: Knobs { pair, channels, chunk: chunk.unwrap_or_default(), ..Knobs::OWN },
-        })
-    }
+fn read(raw: &RawSeen) -> Option<Seen> {
+    let mut table = CostTable::default();
+    let rows = raw.table.chunks_exact(PROTOCOLS);
+    table.0.iter_mut().zip(rows).for_each(|(to, row)| to.copy_from_slice(row));
+    let pair = usize::try_from(raw.pair).ok().and_then(Pair::from_index);
+    let channels = u8::try_from(raw.channels).ok().and_then(ChannelChoice::of).unwrap_or_default();
+    let chunk = usize::try_from(raw.chunk).ok().and_then(|at| ChunkChoice::ALL.get(at).copied());
+    Some(Seen {
+        calls: raw.calls,
+        refused: raw.refused,
+        interface: raw.interface,
+        collective: *Collective::TUNED.get(usize::try_from(raw.collective).ok()?)?,
+        bytes: raw.bytes,
+        table,
+        handed: Knobs { pair, channels, chunk: chunk.unwrap_or_default(), ..Knobs::OWN },
+    })
 }

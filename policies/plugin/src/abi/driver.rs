@@ -3,45 +3,20 @@
 
 use std::ffi::c_int;
 
+use dynamiccl_spec::driven::RawSeen;
 use dynamiccl_spec::ids::{PAIRS, PROTOCOLS};
 
 use super::guard::guarded;
 use super::{NAME, Name, assert_table};
 use crate::tuner::driven;
 
-/// What has happened since the last order. `dynamiccl-host` has the same.
-#[derive(Debug, Clone, Copy)]
-#[repr(C)]
-pub struct Seen {
-    /// Calls.
-    calls: u64,
-    /// Those that could not get what was ordered.
-    refused: u64,
-    /// Bytes of the last.
-    bytes: u64,
-    /// The version of NCCL's interface.
-    interface: u32,
-    /// `ncclFunc_t` of the last.
-    collective: i32,
-    /// The pair whose entry was written, −1 for none.
-    pair: i32,
-    /// Channels that were asked for, 0 for NCCL's own.
-    channels: i32,
-    /// The chunk size that was asked for, by its number.
-    chunk: i32,
-    /// NCCL's own table of the last.
-    table: [f32; PAIRS],
-}
-
-const _: () = assert!(size_of::<Seen>() == 128);
-
-/// `dynamicclDriver_v1`.
+/// What stands at [`dynamiccl_spec::driven::DRIVER`].
 #[derive(Debug)]
 #[repr(C)]
 pub struct Table {
     name: Name,
     order: extern "C" fn(u64) -> c_int,
-    seen: unsafe extern "C" fn(*mut Seen) -> c_int,
+    seen: unsafe extern "C" fn(*mut RawSeen) -> c_int,
 }
 assert_table!(Table: name order seen);
 
@@ -59,7 +34,7 @@ extern "C" fn order(bits: u64) -> c_int {
 ///
 /// # Safety
 /// The pointer is null or leads to what can be written.
-unsafe extern "C" fn seen(to: *mut Seen) -> c_int {
+unsafe extern "C" fn seen(to: *mut RawSeen) -> c_int {
     let work = || {
         // SAFETY: the caller's promise.
         let (Some(to), Some(seen)) = (unsafe { to.as_mut() }, driven::seen()) else { return 0 };
@@ -67,7 +42,7 @@ unsafe extern "C" fn seen(to: *mut Seen) -> c_int {
         let mut table = [0.0; PAIRS];
         let rows = seen.last.table.known.0.iter();
         table.chunks_exact_mut(PROTOCOLS).zip(rows).for_each(|(to, row)| to.copy_from_slice(row));
-        *to = Seen {
+        *to = RawSeen {
             calls: seen.calls,
             refused: seen.refused,
             bytes: seen.last.bytes,

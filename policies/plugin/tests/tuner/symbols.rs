@@ -2,12 +2,14 @@
 
 use std::process::Command;
 
+use dynamiccl_spec::driven::DRIVER;
+
 use crate::host::library;
 
 /// All of it. NCCL finds interfaces by name, and `live` the driver; whatever else is exported is a promise that
 /// we never made.
 const EXPORTED: &[&str] = &[
-    "dynamicclDriver_v1",
+    DRIVER,
     "ncclEnvPlugin_v1",
     "ncclEnvPlugin_v2",
     "ncclProfiler_v1",

@@ -1,12 +1,59 @@
-//! What a program that measures tells the plugin in its own process to do with the next calls.
+//! What a program that measures and the plugin in its own process say to each other: what to do with the next calls, and
+//! what has become of them.
 //!
-//! It fits into one word, so that the two sides of the library's border mean the same by it and a call can read it
-//! without a lock. Who gives orders, and how they are carried out, is not known here.
+//! The two sides of the library's border must mean the same by it, so it stands here. An order fits into one word, so that
+//! a call can read it without a lock. Who gives orders, and how they are carried out, is not known here.
 
 use serde::{Deserialize, Serialize};
 
-use crate::ids::Pair;
+use crate::ids::{PAIRS, Pair};
 use crate::knobs::{ChannelChoice, ChunkChoice, Knobs};
+
+/// The symbol of the library's table of functions: its name, one that takes the word of an order, and one that writes
+/// [`RawSeen`].
+pub const DRIVER: &str = "dynamicclDriver_v1";
+
+/// What has happened since the last order, as it crosses the border.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[repr(C)]
+pub struct RawSeen {
+    /// Calls.
+    pub calls: u64,
+    /// Those that could not get what was ordered.
+    pub refused: u64,
+    /// Bytes of the last.
+    pub bytes: u64,
+    /// The version of NCCL's interface.
+    pub interface: u32,
+    /// `ncclFunc_t` of the last.
+    pub collective: i32,
+    /// The pair whose entry was written, −1 for none.
+    pub pair: i32,
+    /// Channels that were asked for, 0 for NCCL's own.
+    pub channels: i32,
+    /// The chunk size that was asked for, by its number.
+    pub chunk: i32,
+    /// NCCL's own table of the last.
+    pub table: [f32; PAIRS],
+}
+
+// Another layout is another interface: it gets another symbol.
+const _: () = assert!(size_of::<RawSeen>() == 128);
+
+impl RawSeen {
+    /// Nothing has happened.
+    pub const NOTHING: RawSeen = RawSeen {
+        calls: 0,
+        refused: 0,
+        bytes: 0,
+        interface: 0,
+        collective: 0,
+        pair: -1,
+        channels: 0,
+        chunk: 0,
+        table: [-1.0; PAIRS],
+    };
+}
 
 /// What is to be done with calls until the next order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
