@@ -6,13 +6,12 @@
 use std::sync::Arc;
 
 use dynamiccl_spec::features::{CallContext, Encoder, PastCall};
-use dynamiccl_spec::{
-    Collective, CostTable, Gated, Gates, Head, JobContext, Knobs, Query, Role, TopologyClass,
-};
+use dynamiccl_spec::{Collective, Gated, Gates, Head, JobContext, Knobs, Query, Role, TopologyClass};
 
 use crate::carrier::{Carrier, Making, Offer};
 use crate::cluster::{Cluster, ClusterError, CommOptions};
 use crate::job::{Job, Setting, Shown, Source};
+use crate::known::KnownTimes;
 use crate::model::ConstantsFile;
 use crate::nccl::{Communicator, Realised};
 use crate::schedules::Schedules;
@@ -40,6 +39,44 @@ pub struct Asked {
     pub gated: Gated,
     /// The synthesised schedule, where it may be.
     pub(crate) schedule: Option<Offer>,
+}
+
+/// What decides what a call offers on a communicator.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Ground<'a> {
+    /// NCCL's side.
+    pub communicator: &'a Communicator,
+    /// The gates.
+    pub gates: &'a Gates,
+    /// What was measured there, where times are not simulated.
+    pub known: Option<&'a dyn KnownTimes>,
+    /// Synthesised schedules, where a runtime can run them.
+    pub carrier: Option<&'a Carrier>,
+}
+
+impl Ground<'_> {
+    /// What NCCL says about a call, `pipelined` operations in one launch, and what may be chosen. A tuner is told of pairs
+    /// that nobody has measured, and may not choose them.
+    pub fn offered(&self, collective: Collective, bytes: u64, pipelined: u32) -> Asked {
+        let Ground { communicator, gates, known, carrier } = *self;
+        let told = known.and_then(|known| known.table(collective, bytes));
+        let own = || communicator.cost_table(collective, bytes, pipelined);
+        let table = told.or_else(|| collective.is_tuned().then(own)).unwrap_or_default();
+        let mut gated = gates.narrow(collective, &table);
+        if !communicator.version().has_chunk_knob() {
+            gated.mask = gated.mask.only(Head::Chunk, 0);
+        }
+        let pairs = gated.mask.pairs();
+        if let Some(known) = known {
+            gated.mask = known.narrow(collective, bytes, gated.mask);
+        }
+        let offer = |carrier: &Carrier| carrier.offer(communicator, &table, collective, bytes, pipelined);
+        let schedule = carrier.and_then(offer).filter(|_| gated.with_schedule().has_schedule());
+        let gated = if schedule.is_some() { gated.with_schedule() } else { gated };
+        let synthesised = schedule.map(|schedule| schedule.predicted);
+        let call = CallContext { collective, bytes, pipelined, table, pairs, synthesised };
+        Asked { call, gated, schedule }
+    }
 }
 
 impl Asking {
@@ -95,21 +132,17 @@ impl Asking {
 
     /// A call, `pipelined` operations in one launch.
     pub fn call(&self, collective: Collective, bytes: u64, pipelined: u32) -> Asked {
-        let table = match collective.is_tuned() {
-            true => self.communicator.cost_table(collective, bytes, pipelined),
-            false => CostTable::default(),
-        };
-        let mut gated = self.gates.narrow(collective, &table);
-        if !self.communicator.version().has_chunk_knob() {
-            gated.mask = gated.mask.only(Head::Chunk, 0);
-        }
-        let offer =
-            |carrier: &Carrier| carrier.offer(&self.communicator, &table, collective, bytes, pipelined);
-        let schedule = self.carrier.as_ref().and_then(offer).filter(|_| gated.with_schedule().has_schedule());
-        let gated = if schedule.is_some() { gated.with_schedule() } else { gated };
-        let (pairs, synthesised) = (gated.mask.pairs(), schedule.map(|schedule| schedule.predicted));
-        let call = CallContext { collective, bytes, pipelined, table, pairs, synthesised };
-        Asked { call, gated, schedule }
+        self.ground().offered(collective, bytes, pipelined)
+    }
+
+    /// A call of which only what was measured may be chosen.
+    pub(crate) fn call_of(&self, known: &dyn KnownTimes, collective: Collective, bytes: u64) -> Asked {
+        Ground { known: Some(known), ..self.ground() }.offered(collective, bytes, 1)
+    }
+
+    fn ground(&self) -> Ground<'_> {
+        let (communicator, gates) = (&self.communicator, &self.gates);
+        Ground { communicator, gates, known: None, carrier: self.carrier.as_ref() }
     }
 
     /// The question about a call that is the first of its job.

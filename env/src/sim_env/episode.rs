@@ -188,11 +188,7 @@ impl Episode {
 
     /// The mask of a call as if the job's threads were not chosen yet.
     pub(super) fn any_threads(&self, question: &Question) -> Mask {
-        if question.gated.own.is_none() {
-            return Mask::FIRST;
-        }
-        let mask = question.gated.mask;
-        if self.job.setting.version.has_chunk_knob() { mask } else { mask.only(Head::Chunk, 0) }
+        if question.gated.own.is_none() { Mask::FIRST } else { question.gated.mask }
     }
 
     /// Time passes on the whole machine, and queues drain.

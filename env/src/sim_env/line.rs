@@ -7,6 +7,7 @@ use dynamiccl_spec::{
     Collective, CostTable, Gate, Gated, Gates, JobContext, Knobs, PairMask, Path, Role, Workload,
 };
 
+use crate::asking::{Asked, Ground};
 use crate::carrier::{Carrier, Making, Offer};
 use crate::cluster::{Cluster, ClusterError, CommOptions};
 use crate::job::Job;
@@ -150,29 +151,21 @@ impl Line {
             return asked;
         }
         let communicator = self.simulator.communicator();
-        let told = self.recorded.as_ref().and_then(|known| known.table(collective, bytes));
-        let table = if let Some(table) = told {
-            table
-        } else if collective.is_tuned() {
-            communicator.cost_table(collective, bytes, pipelined)
-        } else {
-            CostTable::default()
+        let ground = Ground {
+            communicator,
+            gates: &self.gates,
+            known: self.recorded.as_deref(),
+            carrier: self.carrier.as_ref(),
         };
-        let mut gated = self.gates.narrow(collective, &table);
-        let pairs = gated.mask.pairs();
-        if let Some(recorded) = &self.recorded {
-            gated.mask = recorded.narrow(collective, bytes, gated.mask);
-        }
+        let Asked { call, gated, schedule } = ground.offered(collective, bytes, pipelined);
+        let CallContext { table, pairs, .. } = call;
         let own = gated.own.and_then(|pair| {
             let path = if gated.fired.contains(Gate::InNetwork) { Path::InNetwork } else { Path::Nccl };
             let knobs = Knobs { path, pair: Some(pair), ..Knobs::OWN };
             Some((knobs, communicator.realise(collective, bytes, &table, &knobs)?))
         });
-        let offer = |carrier: &Carrier| carrier.offer(communicator, &table, collective, bytes, pipelined);
-        let schedule = self.carrier.as_ref().and_then(offer).filter(|_| gated.with_schedule().has_schedule());
-        let gated = if schedule.is_some() { gated.with_schedule() } else { gated };
         let question = Question { collective, bytes, pipelined, table, gated, pairs, own, schedule };
-        self.encoder.context(&question.call(), &mut self.written);
+        self.encoder.context(&call, &mut self.written);
         self.own = None;
         *self.asked.insert(question)
     }

@@ -5,11 +5,11 @@
 use std::sync::Arc;
 
 use dynamiccl_spec::math::{exp, ln};
-use dynamiccl_spec::{Choice, Collective, Gated, Knobs, Tuner};
+use dynamiccl_spec::{Choice, Collective, Knobs, Tuner};
 use serde::Serialize;
 
 use super::{Swept, SweptError};
-use crate::asking::{Asked, Asking};
+use crate::asking::Asking;
 use crate::job::Shown;
 use crate::known::KnownTimes;
 use crate::sim::knobs_in;
@@ -101,9 +101,8 @@ fn cell(
     bytes: u64,
     tuner: &mut dyn Tuner,
 ) -> Option<CellJudgement> {
-    let asked = asking.call(collective, bytes, 1);
-    let mask = swept.narrow(collective, bytes, asked.gated.mask);
-    let asked = Asked { gated: Gated { mask, ..asked.gated }, ..asked };
+    let asked = asking.call_of(swept, collective, bytes);
+    let mask = asked.gated.mask;
     let micros = |knobs: &Knobs| swept.micros(collective, bytes, &asking.realise(&asked, knobs)?);
     let query = asking.query(&asked);
     let (own, decided) = (query.own(), tuner.decide(&query, &mut |_| None).knobs);
