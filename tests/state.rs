@@ -124,7 +124,7 @@ fn reward_terms() -> String {
             "congestion" => "− weight × queues that own channels have filled before the call, 0 to 1",
             "probe" => "− weight where the action was sampled and is not the policy's preference",
             "convergence" => {
-                "− weight × min(1 ÷ |loss change|, cap) ÷ cap on a synthetic loss; no knob changes it"
+                "− weight × min(1 ÷ \\|loss change\\|, cap) ÷ cap on a synthetic loss; no knob changes it"
             }
             "sm" => {
                 "− weight × µs that compute beside the call lost to its channels ÷ time of NCCL's own choice"

@@ -63,7 +63,7 @@ fn by_the_clock_of_the_last_rank_it_holds_too() {
 }
 
 /// NCCL asks for chunk sizes since 2.30, and no constant was ever fitted to a time with another than NCCL's own. What other
-/// ones cost is up to 2.1 times, and the model says most of it.
+/// ones cost is up to 2.4 times, and the model says most of it.
 #[test]
 fn chunk_sizes_cost_what_the_model_says() {
     let with_chunks = fidelity("live-h200-chunks", &ConstantsFile::full());

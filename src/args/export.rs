@@ -68,9 +68,9 @@ pub struct ExportArgs {
     /// GPUs used per node [default: all of them]
     #[arg(long, value_name = "G", value_parser = clap::value_parser!(u32).range(1..))]
     pub ranks_per_node: Option<u32>,
-    /// NCCL release that the table is for: 2.28, 2.29 or 2.30
-    #[arg(long, value_name = "RELEASE", default_value_t)]
-    pub nccl: Version,
+    /// NCCL release that the table is for: 2.28, 2.29 or 2.30 [default: 2.30]
+    #[arg(long, value_name = "RELEASE")]
+    pub nccl: Option<Version>,
 }
 
 /// What can be written.

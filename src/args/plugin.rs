@@ -71,7 +71,7 @@ EXAMPLES
     One rank, with the variables of this shell:
         dynamiccl plugin doctor
     All ranks of a job, each with the variables that its launcher gives it:
-        torchrun --nnodes 2 --nproc-per-node 8 --no-python dynamiccl plugin doctor
+        torchrun --nnodes 2 --nproc-per-node 8 --rdzv-backend c10d --rdzv-endpoint node1:29400 --no-python dynamiccl plugin doctor
         mpirun -np 16 -x NCCL_TUNER_PLUGIN -x DYNAMICCL_CONTEXT dynamiccl plugin doctor --rendezvous node1:29477
         srun --ntasks 16 dynamiccl plugin doctor
 

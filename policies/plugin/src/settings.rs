@@ -119,6 +119,7 @@ impl Settings {
             Some(word) if word == WALK => Source::Walk,
             Some(path) => Source::File(path.into()),
         };
+        flag(STRICT)?;
         let (overrides, fixed) = fixed(&get);
         Ok(Settings {
             source,

@@ -127,6 +127,10 @@ fn check(args: &ExportArgs) -> Result<()> {
         !for_table && (for_one || args.calibrate_guard),
         "a policy is for every machine; --cluster and --nodes go with --format nccl-csv or --calibrate-guard"
     );
+    ensure!(
+        args.nccl.is_none() && args.graphs.graph.is_none(),
+        "a policy is for every machine and release; --graph and --nccl go with --format nccl-csv"
+    );
     Ok(())
 }
 
@@ -141,8 +145,11 @@ fn table(args: &ExportArgs, frozen: &Frozen) -> Result<(Vec<u8>, Rules)> {
     let nodes = args.nodes.context("give --nodes")?;
     let mut cluster = machine::load(&args.machine)?;
     machine::replace_graphs(&mut cluster, nodes, args.graphs.graph.as_deref())?;
-    let options =
-        CommOptions { ranks_per_node: args.ranks_per_node, version: args.nccl, ..CommOptions::default() };
+    let options = CommOptions {
+        ranks_per_node: args.ranks_per_node,
+        version: args.nccl.unwrap_or_default(),
+        ..CommOptions::default()
+    };
     // Who asks for the table of a machine knows the machine.
     let asking = Asking::new(&cluster, nodes, &options, Shown { topology: true, ..Shown::NOTHING })?;
     let mut tuner = PolicyTuner::new(Arc::new(frozen.policy()), None);

@@ -83,6 +83,9 @@ impl Deployment {
         if bytes.len() as u64 > MOST {
             return Err(format!("longer than {} KiB, which no deployment file is", MOST >> 10));
         }
+        if bytes.is_empty() {
+            return Err("empty; leave DYNAMICCL_CONTEXT away where nothing is known of the job".to_owned());
+        }
         let text = std::str::from_utf8(bytes).map_err(|error| format!("no text: {error}"))?;
         let mut hash = Fnv::new();
         hash.bytes(bytes);

@@ -181,6 +181,7 @@ fn what_means_nothing_is_refused_with_its_place() {
     assert!(refused("0.5]", "0.9]").starts_with(rule));
     assert!(refused("7e9", "nan").starts_with("llm.params"));
     assert!(refused("ranks = 8", "ranks = \"8\"").contains("expected a number or a list of numbers"));
+    assert!(Deployment::read(b"").unwrap_err().starts_with("empty"));
     assert!(Deployment::read(&[0xff, 0xfe]).unwrap_err().starts_with("no text"));
     assert!(Deployment::read(&vec![b' '; 2 << 20]).unwrap_err().contains("1024 KiB"));
 }

@@ -49,6 +49,8 @@ fn what_was_named_and_cannot_be_loaded_stops_its_rank() {
 
 #[test]
 fn a_variable_that_means_nothing_stops_its_rank() {
+    let doubtful = run(&PLAIN, &["show", "5", "16", "2"], &[("DYNAMICCL_STRICT", "no")]);
+    assert!(!doubtful.succeeded && doubtful.said.contains("write 1 or 0"), "{}", doubtful.said);
     for (variable, value, why) in [
         ("DYNAMICCL_MODE", "obsrve", "did you mean"),
         ("DYNAMICCL_DETERMINISTIC", "yes", "write 1 or 0"),
