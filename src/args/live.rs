@@ -53,8 +53,7 @@ EXAMPLES
     dynamiccl live sweep --ranks 8 --threads 128,256,512 --beside 0.5 --out node.csv
     mpirun -np 16 --bind-to none -x DYNAMICCL_LIVE_SECRET dynamiccl live sweep --rendezvous node1:29477 --out n.csv
 
-A file that is there already is gone on with: calls that it lacks are measured, and then those of which it has too few
-rounds.
+A file that is there already is gone on with: calls that it lacks, then those with too few rounds.
 
 ", exit_codes!()))]
 pub struct SweepArgs {
@@ -208,8 +207,7 @@ pub struct JobArgs {
     /// Set a variable of all ranks; may be repeated
     #[arg(long, value_name = "NAME=VALUE", value_parser = assignment)]
     pub env: Vec<(String, String)>,
-    /// Keep the ranks' logs in this folder, those of ranks that are started anew beside those of before [default: they
-    /// are gone afterwards]
+    /// Keep the ranks' logs in this folder [default: they are gone afterwards]
     #[arg(long, value_name = "DIR")]
     pub logs: Option<PathBuf>,
     /// Seconds that ranks wait for each other to come
