@@ -38,7 +38,7 @@ pub struct LiveTrainArgs {
     /// End after this many steps
     #[arg(long, value_name = "N", default_value_t = 200_000, value_parser = clap::value_parser!(u64).range(1..))]
     pub steps: u64,
-    /// End after this many seconds
+    /// End after this many seconds; on real ranks, from their first call on
     #[arg(long, value_name = "S", default_value_t = 120, value_parser = clap::value_parser!(u64).range(1..))]
     pub seconds: u64,
     /// End when this share of what there is to win was won on every sweep, and no cell is below 0.97

@@ -123,3 +123,25 @@ fn ranks_that_die_later_leave_what_was_learnt() {
     bereave(&run, child);
     Frozen::open(&run.dir.path("p.safetensors")).unwrap();
 }
+
+/// However slow calls are: an update has 256 of them, and NCCL is asked about every cell before.
+#[test]
+fn a_training_keeps_its_seconds() {
+    let run = Run::new(&[("FAKE_CALL_US", "4000")]);
+    let words =
+        "train --ranks 2 --share-gpu --sizes 64K --collectives allreduce,broadcast --out p.safetensors";
+    let begun = Instant::now();
+    run.run(&format!("{words} --seconds 2"))
+        .assert_error_with("--seconds 2: over before one update, which takes up to 256 calls");
+    assert!(begun.elapsed() < Duration::from_secs(12), "{:?}", begun.elapsed());
+    assert!(!run.dir.path("p.safetensors").exists(), "nothing was learnt");
+    let asked = run.run(&words.replace("--sizes 64K", "--sizes 1K..16M --seconds 1"));
+    asked.assert_error_with("the time was over when NCCL's own choice was timed of ");
+    let begun = Instant::now();
+    let little = "--set rollout.environments=4 --set rollout.steps=2 --simulated 0";
+    let document =
+        run.run(&format!("{} --seconds 5 {little} --json", words.replace(",broadcast", ""))).json();
+    assert!(begun.elapsed() < Duration::from_secs(15), "{:?}", begun.elapsed());
+    assert!(document["steps"].as_u64().unwrap() >= 8, "{document}");
+    run.assert_nothing_is_left();
+}

@@ -108,4 +108,7 @@ pub enum EnvError {
     /// The machine below failed.
     #[error("{0}")]
     Backend(String),
+    /// The machine below makes no calls any more, as nobody has given it more time.
+    #[error("the time is over")]
+    TimeIsOver,
 }

@@ -2,7 +2,7 @@
 //!
 //! A decision is timed in turn with NCCL's own choice, and what was measured is kept, so that no time is the luck of one
 //! call. Exploring is bounded: what NCCL has ruled out is never called, what it predicts to be far slower is not offered,
-//! and what was seen to be slower than the bound is not called again. This knows NCCL's side and somebody who can make
+//! and what was seen to be slower than the bound is not called again. Who has set a time gets no call after it. This knows NCCL's side and somebody who can make
 //! calls; no process, no GPU, and nobody who chooses.
 
 mod caller;
@@ -10,6 +10,7 @@ mod known;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use dynamiccl_spec::{ChannelChoice, Choice, Collective, CostTable, Head, Knobs, Mask, Pair, Role};
 use thiserror::Error;
@@ -18,6 +19,7 @@ pub use caller::{Caller, InTurn};
 use known::{Call, Known};
 
 use crate::cluster::ClusterError;
+use crate::gym::EnvError;
 use crate::job::{Job, Shown, Source};
 use crate::known::KnownTimes;
 use crate::nccl::Realised;
@@ -36,6 +38,8 @@ pub struct Limits {
     pub most: usize,
     /// Doubts of every measured time that a gain must exceed.
     pub doubts: f64,
+    /// How long calls are made, from the first on; none for as long as anybody asks.
+    pub lasts: Option<Duration>,
 }
 
 /// Why ranks are no machine to learn from.
@@ -50,6 +54,17 @@ pub enum LivedError {
     /// There is nothing to choose.
     #[error("NCCL tunes none of these calls; name others with --collectives and --sizes")]
     Nothing,
+    /// There is no time to choose anything.
+    #[error(
+        "the time was over when NCCL's own choice was timed of {timed} of {calls} calls; give more --seconds, or fewer \
+         calls with --collectives and --sizes"
+    )]
+    TimeIsOver {
+        /// Calls that were timed.
+        timed: usize,
+        /// All of them.
+        calls: usize,
+    },
 }
 
 /// Real ranks, and what is known of them.
@@ -59,6 +74,7 @@ pub struct Lived {
     /// What they run on.
     pub machine: Machine,
     limits: Limits,
+    begun: Instant,
     cells: BTreeMap<Call, Cell>,
     known: Mutex<Known>,
 }
@@ -72,6 +88,13 @@ struct Cell {
     pairs: Vec<(Pair, Vec<Launch>)>,
 }
 
+impl Limits {
+    /// Whether the time is over that began then.
+    fn are_over(&self, begun: Instant) -> bool {
+        self.lasts.is_some_and(|lasts| begun.elapsed() >= lasts)
+    }
+}
+
 impl Lived {
     /// Asks NCCL about every call, and times its own choice.
     pub fn open(
@@ -80,9 +103,12 @@ impl Lived {
         mut caller: Box<dyn Caller>,
         limits: Limits,
     ) -> Result<Self, LivedError> {
-        let communicator = machine.communicator()?;
+        let (begun, communicator) = (Instant::now(), machine.communicator()?);
         let (mut cells, mut owns) = (BTreeMap::new(), Vec::new());
-        for &(collective, bytes) in calls {
+        for (timed, &(collective, bytes)) in calls.iter().enumerate() {
+            if limits.are_over(begun) {
+                return Err(LivedError::TimeIsOver { timed, calls: calls.len() });
+            }
             let table = caller.look(collective, bytes).map_err(LivedError::Call)?;
             let realise = |knobs: &Knobs| communicator.realise(collective, bytes, &table, knobs);
             let Some(own) = realise(&Knobs::OWN).as_ref().map(Launch::of) else { continue };
@@ -102,7 +128,7 @@ impl Lived {
             return Err(LivedError::Nothing);
         }
         let name = format!("live_{}ranks", machine.ranks());
-        Ok(Lived { name, machine, limits, cells, known: Mutex::new(known) })
+        Ok(Lived { name, machine, limits, begun, cells, known: Mutex::new(known) })
     }
 
     fn known(&self) -> MutexGuard<'_, Known> {
@@ -117,6 +143,11 @@ impl Lived {
     /// Decisions that were timed so far.
     pub fn called(&self) -> u64 {
         self.known().called
+    }
+
+    /// Whether the time is over, so that no call is made any more.
+    pub fn is_over(&self) -> bool {
+        self.limits.are_over(self.begun)
     }
 
     /// The job that makes the calls, of which a policy is told this much.
@@ -141,16 +172,20 @@ impl Lived {
     }
 
     /// Makes a call that was decided, unless it is known well enough or to be too slow.
-    pub(crate) fn run(&self, call: Call, knobs: &Knobs, realised: &Realised) -> Result<(), String> {
+    pub(crate) fn run(&self, call: Call, knobs: &Knobs, realised: &Realised) -> Result<(), EnvError> {
         let (Some(cell), launch) = (self.cells.get(&call), Launch::of(realised)) else { return Ok(()) };
         let Limits { most, slowdown, .. } = self.limits;
+        // Several may have waited for the ranks until then.
         let mut known = self.known();
+        if self.is_over() {
+            return Err(EnvError::TimeIsOver);
+        }
         let timed = known.of(&call, &launch).map_or(0, Times::lines);
         if timed >= most || known.is_slow(&call, &cell.own, &launch, slowdown) {
             return Ok(());
         }
         let other = (launch != cell.own).then_some((realised.pair, knobs.channels));
-        let answer = known.caller.time(call.0, call.1, other)?;
+        let answer = known.caller.time(call.0, call.1, other).map_err(EnvError::Backend)?;
         known.called += 1;
         let refused = answer.is_none();
         let InTurn { own, other } = answer.unwrap_or_default();

@@ -26,6 +26,8 @@ struct Made {
     communicator: Communicator,
     log: Log,
     breaks: bool,
+    /// What a call takes in earnest.
+    takes: Duration,
 }
 
 impl Caller for Made {
@@ -39,6 +41,7 @@ impl Caller for Made {
         bytes: u64,
         other: Option<(Pair, ChannelChoice)>,
     ) -> Result<Option<InTurn>, String> {
+        std::thread::sleep(self.takes);
         let mut log = self.log.lock().unwrap();
         log.push(((collective, bytes), other.map(|(pair, _)| pair)));
         if self.breaks && log.len() > 20 {
@@ -58,15 +61,20 @@ impl Caller for Made {
     }
 }
 
-const LIMITS: Limits = Limits { slowdown: 2.0, most: 3, doubts: 1.0 };
+const LIMITS: Limits = Limits { slowdown: 2.0, most: 3, doubts: 1.0, lasts: None };
 
 fn lived(limits: Limits, breaks: bool) -> (Arc<Lived>, Log) {
+    let (opened, log) = opened(limits, breaks, Duration::ZERO);
+    (Arc::new(opened.unwrap()), log)
+}
+
+fn opened(limits: Limits, breaks: bool, takes: Duration) -> (Result<Lived, LivedError>, Log) {
     let machine = machine(4, Link::Loopback, &About::default(), None, "live".as_ref()).unwrap();
     let log = Log::default();
     let communicator = machine.communicator().unwrap();
-    let caller = Box::new(Made { communicator, log: Arc::clone(&log), breaks });
+    let caller = Box::new(Made { communicator, log: Arc::clone(&log), breaks, takes });
     let calls = [16 << 10, 256 << 10].map(|bytes| (Collective::AllReduce, bytes));
-    (Arc::new(Lived::open(machine, &calls, caller, limits).unwrap()), log)
+    (Lived::open(machine, &calls, caller, limits), log)
 }
 
 fn env(lived: &Arc<Lived>) -> SimEnv {
@@ -139,4 +147,19 @@ fn ranks_that_fail_end_it_with_what_they_said() {
     let (lived, _) = lived(LIMITS, true);
     let error = wander(&mut env(&lived), 500).unwrap_err();
     assert!(error.to_string().contains("rank 1 died"), "{error}");
+}
+
+/// Two calls are looked at first, and what they take counts.
+#[test]
+fn after_its_time_no_call_is_made() {
+    let takes = Duration::from_millis(20);
+    let lasting = |millis| Limits { lasts: Some(Duration::from_millis(millis)), ..LIMITS };
+    let (refused, log) = opened(lasting(10), false, takes);
+    let told = refused.unwrap_err().to_string();
+    assert!(told.contains("timed of 1 of 2 calls; give more --seconds"), "{told}");
+    assert_eq!(log.lock().unwrap().len(), 1);
+    let (opened, log) = opened(lasting(200), false, takes);
+    let lived = Arc::new(opened.unwrap());
+    assert!(matches!(wander(&mut env(&lived), 500), Err(EnvError::TimeIsOver)));
+    assert!(lived.is_over() && (3..=10).contains(&log.lock().unwrap().len()));
 }

@@ -334,7 +334,7 @@ impl Env for SimEnv {
         if let (Jobs::Live(lived, _), Some((collective, bytes, knobs, realised))) =
             (&self.jobs, episode.ahead(action))
         {
-            lived.run((collective, bytes), &knobs, &realised).map_err(EnvError::Backend)?;
+            lived.run((collective, bytes), &knobs, &realised)?;
         }
         let (ended, report) = episode.step(action);
         episode.observe(into);

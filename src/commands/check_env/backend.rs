@@ -78,7 +78,7 @@ fn rails(args: &CheckEnvArgs, plan: &Plan<'_>) -> Result<Report> {
 /// Times are what ranks say, so that no two are alike: each launch is called once, and that time stands for all that follow.
 fn live(args: &CheckEnvArgs, plan: &Plan<'_>) -> Result<Report> {
     ensure!(args.trace.is_none() && args.sweep.is_none(), "--trace and --sweep go with check-env trace");
-    let limits = Limits { slowdown: f64::INFINITY, most: 1, doubts: 0.0 };
+    let limits = Limits { slowdown: f64::INFINITY, most: 1, doubts: 0.0, lasts: None };
     let lived = lived::start(&args.job, &args.calls, args.cluster.as_deref(), limits, plan.session)?;
     let Ok(lived) = lived else {
         bail!("check-env live starts its own ranks: give --ranks, and no launcher")

@@ -9,11 +9,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Error, Result, bail, ensure};
-use dynamiccl_agent::fit::{self, Fit, Ground, Setup};
+use dynamiccl_agent::fit::{self, Fit, FitError, Ground, Setup};
 use dynamiccl_agent::run::clock::Utc;
 use dynamiccl_env::cluster::Cluster;
 use dynamiccl_env::curriculum::Curriculum;
-use dynamiccl_env::lived::Limits;
+use dynamiccl_env::gym::EnvError;
+use dynamiccl_env::lived::{Limits, Lived, LivedError};
 use dynamiccl_env::model::ConstantsFile;
 use dynamiccl_env::swept::Swept;
 use dynamiccl_policies::frozen::{Frozen, SHIPPED};
@@ -124,11 +125,12 @@ fn ground(
     if !recorded.is_empty() {
         return Ok(Ok(Ground::Sweeps(recorded)));
     }
-    let limits = Limits { slowdown: args.slowdown, most: MOST, doubts: args.doubt };
+    let lasts = Some(Duration::from_secs(args.seconds));
+    let limits = Limits { slowdown: args.slowdown, most: MOST, doubts: args.doubt, lasts };
     let started = lived::start(&args.job, &args.of_ranks, args.cluster.as_deref(), limits, session);
     const NEEDED: &str = "--sweep names what was recorded; without, real ranks are needed";
-    let started =
-        started.map_err(|error| if error.is::<Interrupted>() { error } else { error.context(NEEDED) });
+    let said = |error: &Error| error.is::<Interrupted>() || error.is::<LivedError>();
+    let started = started.map_err(|error| if said(&error) { error } else { error.context(NEEDED) });
     Ok(started?.map(Ground::Live))
 }
 
@@ -143,40 +145,71 @@ fn sweeps(flag: &str, paths: &[PathBuf], args: &LiveTrainArgs) -> Result<Vec<Arc
     Ok(sweeps)
 }
 
+/// Calls and seconds that a fit may take.
+struct Budget {
+    /// Real ranks, whose time began with their first call.
+    lived: Option<Arc<Lived>>,
+    begun: Instant,
+    seconds: u64,
+    calls: u64,
+    /// Decisions of one update.
+    update: u64,
+}
+
+impl Budget {
+    fn new(setup: &Setup, args: &LiveTrainArgs) -> Self {
+        let lived = if let Ground::Live(lived) = &setup.ground { Some(Arc::clone(lived)) } else { None };
+        let update = (setup.config.rollout.environments * setup.config.rollout.steps) as u64;
+        Budget { lived, begun: Instant::now(), seconds: args.seconds, calls: args.calls, update }
+    }
+
+    /// What counts as progress: calls on real ranks, or steps.
+    fn done(&self, fit: &Fit) -> u64 {
+        self.lived.as_ref().map_or_else(|| fit.steps(), |lived| lived.called())
+    }
+
+    /// Whether no update is to be begun. No more calls are made than was allowed, so one that might make too many is none.
+    fn is_spent(&self) -> bool {
+        match &self.lived {
+            Some(lived) => lived.is_over() || lived.called() + self.update > self.calls,
+            None => self.begun.elapsed() >= Duration::from_secs(self.seconds),
+        }
+    }
+}
+
 /// Fits until it is good enough, or steps, calls or seconds have run out; or what has cut it short, which is an error where
 /// nothing was learnt before.
 fn train(setup: Setup, args: &LiveTrainArgs, session: &Session) -> Result<(Fit, Option<Error>)> {
-    let begun = Instant::now();
-    let lived = if let Ground::Live(lived) = &setup.ground { Some(Arc::clone(lived)) } else { None };
-    let rollout = setup.config.rollout.environments * setup.config.rollout.steps;
-    let called = || lived.as_ref().map_or(0, |lived| lived.called());
-    // No more than was allowed, so a rollout that might be too long is not begun.
-    let spent = || lived.is_some() && called() + rollout as u64 > args.calls;
+    let budget = Budget::new(&setup, args);
+    let live = budget.lived.is_some();
     let mut fit = Fit::new(setup)?;
-    let progress = session.progress("live train", if lived.is_some() { args.calls } else { args.steps });
+    let progress = session.progress("live train", if live { args.calls } else { args.steps });
     let (mut cut_short, mut updates, mut idle) = (None, 0, 0);
-    while !fit.done()
-        && !spent()
-        && cut_short.is_none()
-        && begun.elapsed() < Duration::from_secs(args.seconds)
-    {
-        let done = |fit: &Fit| if lived.is_some() { called() } else { fit.steps() };
-        let before = done(&fit);
+    while !fit.done() && !budget.is_spent() && cut_short.is_none() {
+        let before = budget.done(&fit);
         let updated = fit.update();
         cut_short = match (session.interrupt().check(), updated) {
             (Err(interrupted), _) => Some(interrupted.into()),
+            // Half a rollout teaches nothing, but what it has measured counts.
+            (Ok(()), Err(FitError::Env(EnvError::TimeIsOver))) => break,
             (Ok(()), Err(fault)) if updates == 0 => return Err(fault.into()),
             (Ok(()), updated) => updated.err().map(Error::from),
         };
         updates += 1;
-        idle = if lived.is_some() && called() == before { idle + 1 } else { 0 };
+        idle = if live && budget.done(&fit) == before { idle + 1 } else { 0 };
         if idle >= IDLE && fit.best().headroom() >= args.enough {
             break;
         }
         progress.remark(&format!("{:.1} % of the headroom", 100.0 * fit.best().headroom()));
         // That it was interrupted is known.
-        let _ = progress.advance(done(&fit) - before);
+        let _ = progress.advance(budget.done(&fit) - before);
     }
+    ensure!(
+        updates > 0 || !live,
+        "--seconds {}: over before one update, which takes up to {} calls; give more, or --set rollout.environments less",
+        args.seconds,
+        budget.update
+    );
     fit.judge()?;
     Ok((fit, cut_short))
 }
