@@ -381,8 +381,9 @@ fn what_is_missing_is_said() {
     run.run(&format!("{SHORT} --link fast")).assert_error_with("--link fast");
     run.run("sweep --ranks 65 --share-gpu --out s.csv --sizes 256")
         .assert_error_with("the smallest size is 260 bytes");
-    run.run(&format!("{SHORT} --env NCCL_TUNER_PLUGIN=none --sizes 1K"))
-        .assert_error_with("NCCL did not ask the plugin");
+    let deaf =
+        Run { dir: Dir::new(), set: [run.set.clone(), vec![("FAKE_TUNER".into(), "9".into())]].concat() };
+    deaf.run(&format!("{SHORT} --sizes 1K")).assert_error_with("NCCL did not ask the plugin");
     let refused = run.run(&format!("{SHORT} --env DYNAMICCL_POLICY=/nowhere/p.safetensors --sizes 1K"));
     refused.assert_error_with(
         "ncclCommInitRank: ncclInvalidUsage (5): invalid usage: DynamICCL: DYNAMICCL_POLICY",

@@ -1,4 +1,5 @@
-//! What the commands of `live` make of real ranks: signals, other machines' sweeps, starts by turns, interrupted beginnings.
+//! What the commands of `live` make of real ranks and of words: signals, other machines' sweeps, starts by turns, interrupted
+//! beginnings, variables that have two values, time that is over.
 
 use std::io::{BufRead, BufReader};
 
@@ -144,4 +145,40 @@ fn a_training_keeps_its_seconds() {
     assert!(begun.elapsed() < Duration::from_secs(15), "{:?}", begun.elapsed());
     assert!(document["steps"].as_u64().unwrap() >= 8, "{document}");
     run.assert_nothing_is_left();
+}
+
+/// What the run sets itself would win or lose silently, and times would be those of other ranks than the file says.
+#[test]
+fn a_variable_that_the_run_sets_is_refused_and_not_taken_for_the_shells() {
+    let run = Run::new(&[("NCCL_HOSTID", "shell"), ("NCCL_NTHREADS", "512"), ("NCCL_BUFFSIZE", "1048576")]);
+    let eval = "eval --ranks 2 --share-gpu --collectives allreduce --sizes 1K";
+    for (words, name, by) in [
+        (SHORT, "NCCL_TUNER_PLUGIN=none", "every live run sets it"),
+        (SHORT, "DYNAMICCL_MODE=off", "every live run sets it"),
+        (SHORT, "DYNAMICCL_LIVE_RANK=0", "every live run sets it"),
+        (SHORT, "NCCL_HOSTID=me", "--share-gpu sets it"),
+        (SHORT, "NCCL_IB_DISABLE=0", "--share-gpu sets it"),
+        (SHORT, "NCCL_SOCKET_IFNAME=eth0", "--share-gpu sets it"),
+        (&format!("{SHORT} --threads 256"), "NCCL_NTHREADS=128", "--threads or --launch-threads sets it"),
+        (
+            &format!("{eval} --launch-threads 256"),
+            "NCCL_NTHREADS=128",
+            "--threads or --launch-threads sets it",
+        ),
+        (eval, "DYNAMICCL_POLICY=x", "--policy or --context sets it"),
+    ] {
+        let told = run.run(&format!("{words} --env {name}"));
+        let name = name.split_once('=').unwrap().0;
+        told.assert_error_with(&format!("--env {name}: {by}; leave --env {name} out"));
+    }
+    let brief = format!("{SHORT} --sizes 1K --collectives allreduce --json");
+    let document = run.run(&format!("{brief} --threads 256")).json();
+    assert_eq!(document["conditions"]["variables"], serde_json::json!({"NCCL_BUFFSIZE": "1048576"}));
+    // Without --threads it is the shell's, which ranks get.
+    let other = brief.replace("s.csv", "own.csv");
+    let document = run.run(&format!("{other} --env NCCL_SOCKET_NTHREADS=2")).json();
+    let told = serde_json::json!({
+        "NCCL_BUFFSIZE": "1048576", "NCCL_NTHREADS": "512", "NCCL_SOCKET_NTHREADS": "2"
+    });
+    assert_eq!(document["conditions"]["variables"], told);
 }

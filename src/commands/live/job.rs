@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result, anyhow, ensure};
 use dynamiccl_env::measure::{Circumstances, Clock};
 use dynamiccl_live::caller::RanksCaller;
 use dynamiccl_live::cell::{Cell, grid};
@@ -27,6 +27,10 @@ use crate::session::Session;
 /// NCCL's variables for a tuner, and for threads of a block.
 const TUNER: &str = "NCCL_TUNER_PLUGIN";
 const THREADS: &str = "NCCL_NTHREADS";
+/// The plugin's for what it does.
+const MODE: &str = "DYNAMICCL_MODE";
+/// What ranks and their coordinator say to each other begins so.
+const AMONG_US: &str = "DYNAMICCL_LIVE_";
 
 /// Ranks that are ready for calls.
 pub struct Job {
@@ -65,6 +69,28 @@ impl Wish {
         self.cells.iter().try_for_each(|cell| cell.check(ranks)).map_err(told).context("--sizes")
     }
 
+    /// What this run tells ranks, whatever else they are told: names, and who says so.
+    fn sets(&self, args: &JobArgs, post: &Post) -> Vec<(&str, &'static str)> {
+        let here = post.among.as_ref().is_none_or(|among| among.here);
+        let shared = sharing(args).variables(0, here.then_some(""));
+        let shared = shared.into_iter().map(|(name, _)| (name, "--share-gpu"));
+        let threads = self.threads.map(|_| (THREADS, "--threads or --launch-threads"));
+        let words = self.variables.iter().map(|(name, _)| (name.as_str(), "--policy or --context"));
+        let always = [(TUNER, "every live run"), (MODE, "every live run")];
+        always.into_iter().chain(shared).chain(threads).chain(words).collect()
+    }
+
+    /// An error where a variable is to have two values.
+    fn permits(&self, args: &JobArgs, post: &Post) -> Result<()> {
+        let sets = self.sets(args, post);
+        args.env.iter().try_for_each(|(name, _)| {
+            let by = sets.iter().find(|(known, _)| known == name).map(|(_, by)| *by);
+            let by = by.or(name.starts_with(AMONG_US).then_some("every live run"));
+            ensure!(by.is_none(), "--env {name}: {} sets it; leave --env {name} out", by.unwrap_or_default());
+            Ok(())
+        })
+    }
+
     /// Bytes of the largest call.
     fn bytes(&self) -> u64 {
         self.cells.iter().map(|cell| cell.bytes).max().unwrap_or(0)
@@ -94,7 +120,7 @@ impl Job {
         };
         let begun = session::begin(&mut live.crew, &opening).map_err(told)?;
         let mps = live.site.has_mps;
-        let conditions = Conditions { mps, ..conditions(args, post.ranks, wish, begun) };
+        let conditions = Conditions { mps, ..conditions(args, &post, wish, begun) };
         Ok(Job { live, conditions })
     }
 
@@ -102,7 +128,7 @@ impl Job {
     /// these wishes, until its work is done.
     pub fn attend(args: &JobArgs, wishes: &[Wish], session: &Session) -> Result<Option<Ending>> {
         let post = Post::find(args, variable)?;
-        wishes.iter().try_for_each(|wish| wish.fits(post.ranks))?;
+        wishes.iter().try_for_each(|wish| wish.fits(post.ranks).and_then(|()| wish.permits(args, &post)))?;
         let Some(among) = post.among.as_ref().filter(|among| among.rank > 0) else { return Ok(None) };
         let gpus = missing::look(args, &post)?;
         let plugin = name(&library::find(args.library.as_deref())?);
@@ -150,8 +176,7 @@ fn variable(name: &str) -> Option<String> {
 
 /// What a rank is started with.
 fn recipe(args: &JobArgs, post: &Post, gpus: u32, plugin: &str, wish: &Wish) -> Result<Recipe> {
-    let mut variables =
-        vec![(TUNER.to_owned(), plugin.to_owned()), ("DYNAMICCL_MODE".to_owned(), "driven".to_owned())];
+    let mut variables = vec![(TUNER.to_owned(), plugin.to_owned()), (MODE.to_owned(), "driven".to_owned())];
     variables.extend(wish.variables.iter().cloned());
     variables.extend(wish.threads.map(|threads| (THREADS.to_owned(), threads.to_string())));
     // As a job sets it that wants channels of allgathers tuned; ranks never group broadcasts.
@@ -168,13 +193,17 @@ fn recipe(args: &JobArgs, post: &Post, gpus: u32, plugin: &str, wish: &Wish) -> 
         ranks: post.ranks,
         gpus,
         among: post.among.clone(),
-        sharing: if args.share_gpu { Sharing::Shared } else { Sharing::Apart },
+        sharing: sharing(args),
         link: link(args)?,
         variables,
         logs: args.logs.clone(),
         start: wish.start,
         limits: limits(args),
     })
+}
+
+fn sharing(args: &JobArgs) -> Sharing {
+    if args.share_gpu { Sharing::Shared } else { Sharing::Apart }
 }
 
 /// The error that a command ends with.
@@ -204,10 +233,10 @@ fn link(args: &JobArgs) -> Result<Option<(String, LinkTools)>> {
     Ok(Some((format!("{:.0}bit", rate.0 * 8e9), tools)))
 }
 
-fn conditions(args: &JobArgs, ranks: u32, wish: &Wish, begun: Begun) -> Conditions {
+fn conditions(args: &JobArgs, post: &Post, wish: &Wish, begun: Begun) -> Conditions {
     let Begun { first, nodes, ranks_per_node } = begun;
     Conditions {
-        ranks,
+        ranks: post.ranks,
         nodes: Some(nodes),
         ranks_per_node,
         link: args
@@ -223,14 +252,15 @@ fn conditions(args: &JobArgs, ranks: u32, wish: &Wish, begun: Begun) -> Conditio
         clock: wish.clock,
         mps: None,
         tried: Tried::default(),
-        variables: Some(told_by(args, wish)),
+        variables: Some(told_by(args, post, wish)),
     }
 }
 
-/// What ranks are told by variables of this shell and by words. What NCCL prints is no matter, and what a wish or a recipe
-/// sets over the shell's is not the shell's.
-fn told_by(args: &JobArgs, wish: &Wish) -> BTreeMap<String, String> {
-    let ours = |name: &str| name == TUNER || name == THREADS && wish.threads.is_some();
+/// What ranks are told by variables of this shell and by words. What NCCL prints is no matter, and of what the run sets the
+/// shell's value is not what ranks get.
+fn told_by(args: &JobArgs, post: &Post, wish: &Wish) -> BTreeMap<String, String> {
+    let sets = wish.sets(args, post);
+    let ours = |name: &str| sets.iter().any(|(known, _)| *known == name);
     let shell = std::env::vars_os().map(|(name, value)| (name, value.to_string_lossy().into_owned()));
     let shell = shell.filter_map(|(name, value)| Some((name.into_string().ok()?, value)));
     let shell = shell.filter(|(name, _)| name.starts_with("NCCL_") && !ours(name));

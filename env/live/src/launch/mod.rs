@@ -38,6 +38,17 @@ pub enum Sharing {
     Shared,
 }
 
+impl Sharing {
+    /// What NCCL is told of a rank, whatever else it is told. Ranks on one GPU are refused unless they seem to be on hosts of
+    /// their own, which then speak over sockets: through this interface, where all can be reached there.
+    pub fn variables(self, rank: u32, interface: Option<&str>) -> Vec<(&'static str, String)> {
+        let Sharing::Shared = self else { return Vec::new() };
+        let host = format!("dynamiccl-rank{rank}");
+        let interface = interface.map(|interface| ("NCCL_SOCKET_IFNAME", interface.to_owned()));
+        [("NCCL_HOSTID", host), ("NCCL_IB_DISABLE", "1".to_owned())].into_iter().chain(interface).collect()
+    }
+}
+
 /// What is to be started.
 #[derive(Debug, Clone)]
 pub struct Recipe {

@@ -134,15 +134,9 @@ impl Site {
         command.env(ADDRESS, address).env(SECRET, secret).env(RANK, rank.to_string());
         command.env(PARENT, std::process::id().to_string()).env(DEVICE, device.to_string());
         command.env(WAIT, recipe.limits.gather.as_secs().to_string());
-        if recipe.sharing == Sharing::Shared {
-            // Ranks on one GPU are refused by NCCL unless they seem to be on hosts of their own, which then speak
-            // over sockets.
-            command.env("NCCL_HOSTID", format!("dynamiccl-rank{rank}")).env("NCCL_IB_DISABLE", "1");
-            if recipe.among.as_ref().is_none_or(|among| among.here) {
-                let interface = if self.links().is_some() { Links::INTERFACE } else { "lo" };
-                command.env("NCCL_SOCKET_IFNAME", interface);
-            }
-        }
+        let here = recipe.among.as_ref().is_none_or(|among| among.here);
+        let interface = if self.links().is_some() { Links::INTERFACE } else { "lo" };
+        command.envs(recipe.sharing.variables(rank, here.then_some(interface)));
         if let Some(mps) = self.mps() {
             command.envs(mps.variables());
         }
