@@ -53,9 +53,13 @@ const LAUNCHERS: [Launcher; 4] = [
         rank: "PMI_RANK",
         ranks: &["PMI_SIZE"],
         local: "MPI_LOCALNRANKS",
-        within: "MPI_LOCALRANKID",
+        within: HYDRA,
     },
 ];
+
+/// What only processes of Hydra have, which is the `mpiexec` of MPICH and of Intel. Within a job of Slurm it lets `srun` start
+/// its proxies, one for each node, and their variables are inherited: each process would be that proxy's rank.
+const HYDRA: &str = "MPI_LOCALRANKID";
 
 /// Where ranks meet if nobody says; torchrun's own port is its store's, so there it is the next.
 const PORT: u16 = 29_477;
@@ -89,7 +93,8 @@ impl Place {
             ensure!(rank < ranks, "--rank {rank}: ranks of {ranks} are 0 to {}", ranks - 1);
             return Ok(Place { rank, ranks, launcher: None, here: false, within: None, local: None });
         }
-        for launcher in &LAUNCHERS {
+        let hydra = get(HYDRA).is_some();
+        for launcher in LAUNCHERS.iter().filter(|launcher| !hydra || launcher.name != "srun") {
             let number = |name: &'static str| get(name).map(|value| (name, value));
             let Some(rank) = number(launcher.rank) else { continue };
             let Some(ranks) = launcher.ranks.iter().find_map(|name| number(name)) else { continue };
@@ -234,6 +239,15 @@ mod tests {
         assert_eq!(meeting("--rendezvous [::1]:7", &pmi).unwrap(), (0, 4, "::1:7".to_owned()));
         let error = meeting("", &pmi).unwrap_err().to_string();
         assert!(error.contains("--rendezvous HOST:29477"), "{error}");
+        let local = [("MPI_LOCALNRANKS", "2"), ("MPI_LOCALRANKID", "1")];
+        let proxy = [("SLURM_PROCID", "0"), ("SLURM_STEP_NUM_TASKS", "1"), ("SLURM_LOCALID", "0")];
+        let hydra = [&[("PMI_RANK", "1"), ("PMI_SIZE", "2")], &local[..], &proxy[..]].concat();
+        let place = Place::find(asked(""), get(&hydra)).unwrap();
+        assert_eq!((place.rank, place.ranks, place.within), (1, 2, Some(1)));
+        assert_eq!((place.launcher, place.here), (Some("mpiexec"), true));
+        // `srun --mpi=pmi2` sets those of PMI as well.
+        let srun = [&[("PMI_RANK", "0"), ("PMI_SIZE", "1")], &slurm[..]].concat();
+        assert_eq!(Place::find(asked(""), get(&srun)).unwrap().launcher, Some("srun"));
         assert_eq!(Place::find(asked(""), get(&[])).unwrap().ranks, 1);
         // A batch script's own step has a rank and no ranks, or is told to look at itself.
         assert_eq!(Place::find(asked("--ranks 1"), get(&slurm)).unwrap().ranks, 1);
