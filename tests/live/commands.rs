@@ -182,3 +182,14 @@ fn a_variable_that_the_run_sets_is_refused_and_not_taken_for_the_shells() {
     });
     assert_eq!(document["conditions"]["variables"], told);
 }
+
+#[test]
+fn of_few_rounds_nothing_is_sure() {
+    let run = Run::new(&[]);
+    let words = "eval --ranks 2 --share-gpu --collectives allreduce --sizes 1K --rounds 5 --most-rounds 5";
+    let document = run.run(&format!("{words} --json")).json();
+    assert_eq!((&document["cells"][0]["verdict"], &document["unsure"]), (&"unsure".into(), &1.into()));
+    let said = run.run(words);
+    let line = "# 1 cell with fewer than 6 rounds, of which nothing is sure; give more --most-rounds";
+    assert!(said.code == 0 && said.stdout.lines().any(|said| said == line), "{}", said.stdout);
+}

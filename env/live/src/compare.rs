@@ -8,7 +8,7 @@ use dynamiccl_spec::Order;
 
 use crate::cell::{Cell, Tries};
 use crate::crew::LiveError;
-use crate::measure::{Effort, Measured, Meter};
+use crate::measure::{Effort, Measured, Meter, SURE};
 use crate::spread::Ratio;
 
 /// The best setting of a call, and what it is compared with.
@@ -30,6 +30,11 @@ impl Contest {
     /// How much faster the policy is than NCCL's own.
     pub fn speedup(&self) -> Option<Ratio> {
         self.policy.against(&self.own)
+    }
+
+    /// Whether an interval of it holds 95 %: that of starts always does, that of rounds where there are enough.
+    pub fn is_sure(&self) -> bool {
+        !self.policy.starts.is_empty() || self.rounds() >= SURE
     }
 
     /// How much faster the best is than NCCL's own.

@@ -175,6 +175,8 @@ struct Report {
     /// Cells whose best setting NCCL cannot be handed.
     refused: usize,
     below: usize,
+    /// Cells of which there are too few rounds to be sure of anything.
+    unsure: usize,
     ok: bool,
     seconds: f64,
 }
@@ -207,7 +209,7 @@ impl Line {
             policy_us: contest.policy.median(),
             knobs: contest.policy.handed.to_string(),
             speedup,
-            verdict: verdict(&speedup),
+            verdict: verdict(contest, &speedup),
             rounds: contest.policy.rounds.len(),
             oracle_us: contest.oracle.as_ref().map(|oracle| oracle.median()),
             oracle: contest.oracle.as_ref().map(|oracle| oracle.handed.to_string()),
@@ -216,9 +218,14 @@ impl Line {
     }
 }
 
+/// Said of a call where nothing is sure to 95 %.
+const UNSURE: &str = "unsure";
+
 /// What 95 % are sure of.
-fn verdict(speedup: &Ratio) -> &'static str {
-    if speedup.low > 1.0 {
+fn verdict(contest: &Contest, speedup: &Ratio) -> &'static str {
+    if !contest.is_sure() {
+        UNSURE
+    } else if speedup.low > 1.0 {
         "faster"
     } else if speedup.high < 1.0 {
         "slower"
@@ -227,13 +234,31 @@ fn verdict(speedup: &Ratio) -> &'static str {
     }
 }
 
+/// What all calls together say.
+#[derive(Debug, PartialEq, Eq)]
+struct Judged {
+    below: usize,
+    unsure: usize,
+    ok: bool,
+}
+
+impl Judged {
+    /// Nobody is found guilty by times that are not sure.
+    fn of(cells: &[Line], speedup: Option<Ratio>) -> Self {
+        let is_sure = |line: &&Line| line.verdict != UNSURE;
+        let below = cells.iter().filter(is_sure).filter(|line| line.speedup.high < FLOOR).count();
+        let unsure = cells.len() - cells.iter().filter(is_sure).count();
+        let slower = unsure == 0 && speedup.is_some_and(|speedup| speedup.high < 1.0);
+        Judged { below, unsure, ok: below == 0 && !slower }
+    }
+}
+
 impl Report {
     fn new(args: &LiveEvalArgs, conditions: Conditions, contests: &[Contest], seconds: f64) -> Self {
         let cells: Vec<Line> = contests.iter().filter_map(Line::new).collect();
         let headrooms: Vec<Ratio> = cells.iter().filter_map(|line| line.headroom).collect();
-        let below = cells.iter().filter(|line| line.speedup.high < FLOOR).count();
         let speedup = overall(contests);
-        let ok = below == 0 && speedup.is_none_or(|speedup| speedup.high >= 1.0);
+        let Judged { below, unsure, ok } = Judged::of(&cells, speedup);
         let (policy, headroom) = (args.policy.clone(), Ratio::mean(&headrooms));
         let launch_threads = args.launch_threads;
         Report {
@@ -245,6 +270,7 @@ impl Report {
             headroom,
             refused: contests.iter().filter(|contest| contest.refused).count(),
             below,
+            unsure,
             ok,
             seconds,
         }
@@ -304,6 +330,13 @@ impl fmt::Display for Report {
         }
         let count = self.cells.len();
         let Some(speedup) = &self.speedup else { return writeln!(f, "Summary  nothing was compared") };
+        if self.unsure > 0 {
+            let cells = counted(self.unsure as u32, "cell");
+            writeln!(
+                f,
+                "# {cells} with fewer than {SURE} rounds, of which nothing is sure; give more --most-rounds"
+            )?;
+        }
         writeln!(
             f,
             "Summary  {:.3} ({}) times as fast as NCCL's own, geometric mean of {count} cells; {} significantly below \
@@ -313,5 +346,36 @@ impl fmt::Display for Report {
             self.below,
             self.seconds
         )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use dynamiccl_live::measure::Measured;
+    use dynamiccl_spec::{Collective, Knobs, Order};
+
+    use super::*;
+
+    /// So many rounds, or starts, in which the policy is 0.8 times as fast.
+    fn slow(rounds: usize, starts: usize) -> (&'static str, Judged) {
+        let side = |order, us: f64| Measured {
+            rounds: vec![us; rounds],
+            starts: vec![us; starts],
+            ..Measured::new(order, Knobs::OWN)
+        };
+        let cell = Cell { collective: Collective::AllReduce, bytes: 1024 };
+        let (own, policy) = (side(Order::Own, 80.0), side(Order::Policy, 100.0));
+        let contest = Contest { cell, own, policy, oracle: None, refused: false };
+        let line = Line::new(&contest).unwrap();
+        (line.verdict, Judged::of(&[line], overall(&[contest])))
+    }
+
+    /// No interval of so few holds 95 %: five rounds agree by luck in one of sixteen cases.
+    #[test]
+    fn of_few_rounds_nothing_is_sure() {
+        assert_eq!(slow(5, 0), ("unsure", Judged { below: 0, unsure: 1, ok: true }));
+        for (rounds, starts) in [(6, 0), (3, 3)] {
+            assert_eq!(slow(rounds, starts), ("slower", Judged { below: 1, unsure: 0, ok: false }));
+        }
     }
 }
