@@ -24,7 +24,7 @@ pub struct LiveTrainArgs {
     /// Sweeps to fit it to, separated by commas: files as live sweep writes them, or folders of such [default: none; real
     /// ranks]
     #[arg(long, value_name = "FILES|DIRS", value_delimiter = ',')]
-    #[arg(conflicts_with_all = ["ranks", "rendezvous", "share_gpu"])]
+    #[arg(conflicts_with_all = ["JobArgs", "CallsArgs"])]
     pub sweep: Vec<PathBuf>,
     /// Other sweeps to judge it on, to which it is not fitted
     #[arg(long, value_name = "FILES|DIRS", value_delimiter = ',')]

@@ -193,3 +193,11 @@ fn of_few_rounds_nothing_is_sure() {
     let line = "# 1 cell with fewer than 6 rounds, of which nothing is sure; give more --most-rounds";
     assert!(said.code == 0 && said.stdout.lines().any(|said| said == line), "{}", said.stdout);
 }
+
+#[test]
+fn a_sweep_that_nobody_looks_up_is_refused() {
+    let words = "eval --ranks 2 --share-gpu --sweep nowhere.csv";
+    Run::new(&[])
+        .run(words)
+        .assert_error_with("--sweep: only oracle is looked up there; give --against nccl,oracle");
+}

@@ -53,6 +53,10 @@ pub fn run(args: &LiveEvalArgs, session: &Session) -> Result<Ending> {
 fn wish(args: &LiveEvalArgs) -> Result<Wish> {
     let counts = args.of_kernels.threads.clone();
     ensure!(counts.len() <= 1, "--threads: only a sweep tries several; give one");
+    ensure!(
+        args.sweep.is_none() || args.against.contains(&LiveRival::Oracle),
+        "--sweep: only oracle is looked up there; give --against nccl,oracle, or leave it out"
+    );
     let variables = variables(args)?;
     Ok(Wish {
         variables,
