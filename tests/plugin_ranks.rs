@@ -2,7 +2,7 @@
 
 use std::io::Write;
 use std::net::{TcpListener, TcpStream};
-use std::process::{Child, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -206,6 +206,63 @@ fn strangers_are_sent_away() {
     let one = job.start(1, &[]);
     assert_eq!(one.wait_with_output().unwrap().status.code(), Some(0));
     assert_eq!(zero.wait_with_output().unwrap().status.code(), Some(0));
+}
+
+/// Sends the limits of open files that a rank 0 gets, and so many who say nothing, before rank 1 comes.
+fn crowded(limits: &str, crowd: usize) -> [Output; 2] {
+    let job = Job { timeout: 8, ..Job::new(2) };
+    let zero = limited(&job, limits);
+    let address = format!("127.0.0.1:{}", job.port);
+    let until = Instant::now() + Duration::from_secs(10);
+    let mut silent = Vec::new();
+    while silent.len() < crowd {
+        match TcpStream::connect(&address) {
+            Ok(stream) => silent.push(stream),
+            Err(error) => assert!(Instant::now() < until, "rank 0 does not listen: {error}"),
+        }
+    }
+    let one = job.start(1, &[]);
+    [zero, one].map(|child| child.wait_with_output().unwrap())
+}
+
+/// Rank 0 in a shell that has set limits.
+fn limited(job: &Job, limits: &str) -> Child {
+    let set = [("RANK", "0"), ("WORLD_SIZE", "2"), ("NCCL_TUNER_PLUGIN", job.library.as_str())];
+    let plain = program(&job.dir, "", &set);
+    let mut command = Command::new("sh");
+    let doctor = format!(
+        "{limits}; exec {} plugin doctor --json --timeout {} --rendezvous 127.0.0.1:{}",
+        plain.get_program().display(),
+        job.timeout,
+        job.port
+    );
+    command.current_dir(job.dir.path("")).arg("-c").arg(doctor);
+    for (name, value) in plain.get_envs() {
+        match value {
+            Some(value) => command.env(name, value),
+            None => command.env_remove(name),
+        };
+    }
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+}
+
+/// Every rank is a socket, and the usual limit is 1024.
+#[test]
+fn more_ranks_than_the_usual_limit_of_files_are_let_in() {
+    let ended = crowded("ulimit -Sn 40", 60);
+    let said = String::from_utf8_lossy(&ended[0].stderr).into_owned();
+    assert_eq!(ended.map(|rank| rank.status.code()), [Some(0), Some(0)], "{said}");
+}
+
+/// Where the limit cannot be raised, it is the limit's fault and no rank's.
+#[test]
+fn a_limit_of_files_that_is_too_low_is_said() {
+    let [zero, _] = crowded("ulimit -n 40", 60);
+    assert_eq!(zero.status.code(), Some(2));
+    let said = String::from_utf8(zero.stderr).unwrap();
+    let expected = "error: rank 0 has heard 0 of 1 other ranks and can let in no more; raise its limits (ulimit -n, ulimit -u): \
+                    Too many open files (os error 24)\n";
+    assert_eq!(said, expected);
 }
 
 #[test]

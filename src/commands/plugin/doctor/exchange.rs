@@ -6,11 +6,12 @@
 use std::collections::BTreeMap;
 use std::io::{self, ErrorKind};
 use std::net::{TcpListener, TcpStream, ToSocketAddrs};
-use std::sync::mpsc;
+use std::sync::mpsc::{self, Sender};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use super::checkup::Checkup;
 use super::message::{self, Found, MARK, Outcome};
@@ -54,19 +55,18 @@ impl Meeting {
     /// Waits for all other ranks.
     pub fn gather(self, place: &Place, own: Checkup, timeout: Duration) -> Result<Gathered> {
         let until = Instant::now() + timeout;
+        open_more_files();
         let (found, arrivals) = mpsc::channel();
         let mut came = BTreeMap::new();
         let mut failure = None;
         while came.len() + 1 < place.ranks as usize && failure.is_none() && Instant::now() < until {
-            while let Ok((stream, _)) = self.0.accept() {
-                let found = found.clone();
-                let patience = until.saturating_duration_since(Instant::now()).max(PAUSE);
-                // One that says nothing keeps nobody else waiting.
-                thread::spawn(move || {
-                    if let Ok(read) = listen(&stream, patience) {
-                        let _ = found.send((read, stream));
-                    }
-                });
+            if let Err(error) = self.let_in(&found, until) {
+                failure = Some(error.context(format!(
+                    "rank 0 has heard {} of {} other ranks and can let in no more; raise its limits (ulimit -n, ulimit -u)",
+                    came.len(),
+                    place.ranks - 1
+                )));
+                continue;
             }
             match arrivals.recv_timeout(PAUSE) {
                 Ok((read, stream)) => failure = admit(place, read, stream, &mut came).err(),
@@ -96,6 +96,36 @@ impl Meeting {
             }
         }
     }
+
+    /// Lets in all who are at the door, each of whom then says in a thread of its own who it is.
+    fn let_in(&self, found: &Sender<(Found, TcpStream)>, until: Instant) -> Result<()> {
+        loop {
+            let stream = match self.0.accept() {
+                Ok((stream, _)) => stream,
+                Err(error) => match error.kind() {
+                    ErrorKind::WouldBlock => return Ok(()),
+                    // One that has left before it was let in.
+                    ErrorKind::Interrupted | ErrorKind::ConnectionAborted => continue,
+                    _ => return Err(error.into()),
+                },
+            };
+            let found = found.clone();
+            let patience = until.saturating_duration_since(Instant::now()).max(PAUSE);
+            // One that says nothing keeps nobody else waiting.
+            thread::Builder::new().spawn(move || {
+                if let Ok(read) = listen(&stream, patience) {
+                    let _ = found.send((read, stream));
+                }
+            })?;
+        }
+    }
+}
+
+/// Every rank is a socket until all have come, and usual limits are for fewer: takes what may be taken. Where that is not
+/// enough either, whoever is let in next says so.
+fn open_more_files() {
+    let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
+    let _ = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum });
 }
 
 impl Gathered {
