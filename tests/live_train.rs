@@ -98,6 +98,23 @@ fn a_sweep_is_an_environment_and_a_workload() {
     assert!(text.contains("# measured: first.csv") && !text.contains("simulated"), "{text}");
 }
 
+/// Where `validate` sends those who have a GPU for every rank: nobody who was not named must be in the way.
+#[test]
+fn a_sweep_of_a_named_cluster_is_judged_without_naming_anybody() {
+    let dir = Dir::new();
+    dir.borrow(FIRST, "node.csv");
+    dir.write("node.csv.about.json", r#"{"shared": false}"#);
+    let refused = dir.run("validate --sweeps node.csv");
+    let (_, advice) = refused.stderr.split_once("`dynamiccl ").expect("a command");
+    let words = advice.split('`').next().unwrap().replace("NAME", "tcp10g_1gpu");
+    let document = dir.run(&format!("{words} --seeds 1 --worlds 1 --json")).json();
+    let names = document["tuners"].as_array().unwrap().iter().map(|tuner| tuner["name"].as_str().unwrap());
+    let names: Vec<&str> = names.collect();
+    assert!(names.contains(&"oracle") && !names.contains(&"bayes"), "{names:?}");
+    dir.run(&format!("{words} --against bayes"))
+        .assert_error_with("--against bayes: it is the best of fixed knobs");
+}
+
 #[test]
 fn what_cannot_be_fitted_is_an_error() {
     let dir = Dir::new();

@@ -3,9 +3,17 @@
 use std::path::PathBuf;
 
 use clap::ValueEnum;
+use clap::builder::ArgPredicate;
 use dynamiccl_env::nccl::Version;
 
 use super::shared::{ConstantsArgs, RuntimeArgs};
+
+/// The workload that is no jobs.
+pub const CELLS: &str = "cells";
+/// Who is judged on it where nobody says.
+const ON_CELLS: &str = "nccl,oracle,bayes,mraco,mraco_online,coordinate,bandit,random";
+/// And on jobs and sweeps, which have no cells that `bayes` could know the best of.
+const ON_JOBS: &str = "nccl,oracle,mraco,mraco_online,coordinate,bandit,random";
 
 /// Words of `eval`.
 #[derive(Debug, clap::Args)]
@@ -26,9 +34,14 @@ pub struct EvalArgs {
     #[arg(long, value_name = "FILE|none")]
     pub policy: Option<PathBuf>,
     /// Tuners to judge, separated by commas: shipped, nccl, oracle, bayes, random, fixed:ALGO/PROTO[/CHANNELS],
-    /// mraco, mraco_online, coordinate, bandit, tpe, epsilon, grid, random_search, or files like that of --policy
+    /// mraco, mraco_online, coordinate, bandit, tpe, epsilon, grid, random_search, or files like that of --policy; bayes
+    /// is of cells alone, and by default left out elsewhere
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
-    #[arg(default_value = "nccl,oracle,bayes,mraco,mraco_online,coordinate,bandit,random")]
+    #[arg(default_value = ON_CELLS)]
+    #[arg(default_value_ifs = [
+        ("workload", ArgPredicate::Equals(CELLS.into()), ON_CELLS),
+        ("workload", ArgPredicate::IsPresent, ON_JOBS),
+    ])]
     pub against: Vec<String>,
     /// Tiers of the machines, separated by commas
     #[arg(long, value_name = "TIERS", value_delimiter = ',', default_value = "1,2,3,4")]
@@ -48,7 +61,7 @@ pub struct EvalArgs {
     /// Calls to judge on: "cells" (every collective in every size), a curriculum whose jobs are drawn, a recorded
     /// job, the folder of what the plugin recorded of one, or a recorded sweep (.csv) or a folder of them, whose
     /// measured times then count
-    #[arg(long, value_name = "cells|NAME|FILE|DIR", default_value = "cells")]
+    #[arg(long, value_name = "cells|NAME|FILE|DIR", default_value = CELLS)]
     pub workload: String,
     /// With a recorded sweep: tell tuners what its machine is, as a deployment file tells the plugin [default: only what
     /// NCCL says]

@@ -40,7 +40,7 @@ use clap::{ArgAction, Parser, Subcommand, ValueEnum};
 pub use calibrate::CalibrateArgs;
 pub use check_env::{CheckEnvArgs, EnvKind};
 pub use decide::DecideArgs;
-pub use eval::{EvalArgs, Proof};
+pub use eval::{CELLS, EvalArgs, Proof};
 pub use export::{ExportArgs, ExportFormat};
 pub use inspect::InspectArgs;
 pub use live::{CallsArgs, JobArgs, LiveArgs, LiveCommand, LiveEvalArgs, LiveRival, SweepArgs};

@@ -14,7 +14,7 @@ use dynamiccl_env::swept::Swept;
 use dynamiccl_env::trace::Trace;
 
 use super::joined;
-use crate::args::EvalArgs;
+use crate::args::{CELLS, EvalArgs};
 
 /// The stage that says how a recorded job is run.
 const AROUND_TRACES: &str = "smoke";
@@ -34,7 +34,7 @@ pub enum Workload {
 impl Workload {
     /// Finds what the words name.
     pub fn new(args: &EvalArgs) -> Result<Self> {
-        if args.workload == "cells" {
+        if args.workload == CELLS {
             return cells(args);
         }
         ensure!(
