@@ -7,35 +7,9 @@ use std::time::Duration;
 
 use assert_cmd::cargo::cargo_bin;
 
-use crate::util::{Dir, assert_same, repository_path};
+use crate::util::{COMMANDS, Dir, assert_same, repository_path};
 
 const SIMULATE: &str = "simulate --cluster dgx_a100 --nodes 2 --collective allreduce";
-
-/// Every command, and none.
-const COMMANDS: &[&str] = &[
-    "",
-    "simulate",
-    "validate",
-    "calibrate",
-    "tune",
-    "synth",
-    "decide",
-    "check-env",
-    "train",
-    "eval",
-    "inspect",
-    "export",
-    "wan",
-    "plugin",
-    "plugin path",
-    "plugin install",
-    "plugin doctor",
-    "rails",
-    "live sweep",
-    "live eval",
-    "live train",
-    "bench",
-];
 
 #[test]
 fn help_is_what_we_mean_to_say() {
@@ -48,6 +22,29 @@ fn help_is_what_we_mean_to_say() {
             insta::assert_snapshot!(format!("help_{name}_{length}"), said.stdout);
         }
     }
+}
+
+/// What is missing in the list is held to nothing.
+#[test]
+fn the_list_of_commands_is_whole() {
+    let dir = Dir::new();
+    let below = |parent: &str| -> Vec<String> {
+        let help = dir.run(&format!("{parent} -h")).stdout;
+        let (_, listed) = help.split_once("Commands:\n").expect("a list of commands");
+        // What a command does may take several lines, which are further in.
+        let lines =
+            listed.lines().take_while(|line| !line.is_empty()).filter_map(|line| line.strip_prefix("  "));
+        let names =
+            lines.filter(|line| !line.starts_with(' ')).filter_map(|line| line.split_whitespace().next());
+        let whole = |name: &str| if parent.is_empty() { name.to_owned() } else { format!("{parent} {name}") };
+        names.filter(|name| *name != "help").map(whole).collect()
+    };
+    let mut found = vec![String::new()];
+    found.extend(["", "plugin", "live"].into_iter().flat_map(below));
+    let mut known = COMMANDS.to_vec();
+    found.sort_unstable();
+    known.sort_unstable();
+    assert_eq!(found, known);
 }
 
 #[test]

@@ -7,7 +7,7 @@ use dynamiccl_policies::frozen::Frozen;
 use dynamiccl_spec::variables::ALL;
 use serde_json::Value;
 
-use crate::util::{Dir, assert_same, repository, repository_path, shape};
+use crate::util::{COMMANDS, Dir, assert_same, repository, repository_path, shape};
 
 /// The text of the fenced blocks of one language in a markdown page.
 fn blocks(page: &str, language: &str) -> Vec<String> {
@@ -112,28 +112,7 @@ fn the_command_page_explains_every_field() {
 #[test]
 fn the_command_page_explains_every_flag() {
     let page = repository("docs/commands.md");
-    for command in [
-        "simulate",
-        "validate",
-        "calibrate",
-        "tune",
-        "synth",
-        "check-env",
-        "train",
-        "decide",
-        "eval",
-        "inspect",
-        "export",
-        "wan",
-        "plugin path",
-        "plugin install",
-        "plugin doctor",
-        "rails",
-        "live sweep",
-        "live eval",
-        "live train",
-        "bench",
-    ] {
+    for command in COMMANDS {
         let help = Dir::new().run(&format!("{command} -h")).stdout;
         let words = help.split(|c: char| !c.is_ascii_alphanumeric() && c != '-');
         for flag in words.filter(|word| word.starts_with("--") && word.len() > 2) {

@@ -1,4 +1,4 @@
-//! A folder of its own for each test, and the program ready to run in it.
+//! A folder of its own for each test, the program ready to run in it, and a list of its commands.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -15,6 +15,33 @@ use dynamiccl_policies::probe;
 use dynamiccl_spec::Overrides;
 use serde_json::Value;
 use tempfile::TempDir;
+
+/// Every command, and none.
+pub const COMMANDS: [&str; 23] = [
+    "",
+    "simulate",
+    "validate",
+    "calibrate",
+    "tune",
+    "synth",
+    "decide",
+    "check-env",
+    "train",
+    "eval",
+    "inspect",
+    "export",
+    "wan",
+    "plugin",
+    "plugin path",
+    "plugin install",
+    "plugin doctor",
+    "rails",
+    "live",
+    "live sweep",
+    "live eval",
+    "live train",
+    "bench",
+];
 
 /// A temporary folder in which the program runs.
 pub struct Dir(TempDir);
