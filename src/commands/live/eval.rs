@@ -84,7 +84,7 @@ fn together(args: &LiveEvalArgs, wish: &Wish, session: &Session) -> Result<Optio
         link: link(&args.job)?,
         threads: wish.threads,
         clock: wish.clock,
-        circumstances: Job::circumstances(&args.job, wish),
+        circumstances: Job::circumstances(&args.job, wish)?,
     };
     let known = args.sweep.as_deref().map(|file| Known::read(file, how)).transpose()?;
     let calls = wish.cells.iter().map(|&cell| Ok((cell, oracle(args, known.as_ref(), cell)?)));

@@ -140,8 +140,9 @@ impl Job {
     }
 
     /// Under what else a wish would be measured, as far as it is known before there are ranks.
-    pub fn circumstances(args: &JobArgs, wish: &Wish) -> Circumstances {
-        Circumstances { variables: Some(told_by(args, wish)), ..Circumstances::default() }
+    pub fn circumstances(args: &JobArgs, wish: &Wish) -> Result<Circumstances> {
+        let variables = Some(told_by(args, &Post::find(args, variable)?, wish));
+        Ok(Circumstances { variables, ..Circumstances::default() })
     }
 
     /// Measures with the ranks.
