@@ -3,7 +3,7 @@
 use dynamiccl_spec::{Algorithm, ChannelChoice, Choice, Head, Knobs, Pair, Protocol, ThreadChoice};
 
 use super::*;
-use crate::cluster::Cluster;
+use crate::cluster::{Cluster, CommOptions};
 use crate::evaluate::calls::Calls;
 use crate::headroom::sizes;
 
