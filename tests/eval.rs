@@ -24,7 +24,7 @@ fn tuner<'a>(document: &'a Value, name: &str) -> &'a Value {
 fn the_document_has_every_field_of_the_contract() {
     let names = "nccl,oracle,bayes,coordinate,random,fixed:ring/simple";
     let document = Dir::new().run(&format!("{} --json", words(names))).json();
-    let top = "command constants episodes hidden notes policy same_call schema seed seeds simulated told tuners verdict \
+    let top = "command constants episodes hidden nccl_version notes policy same_call schema seed seeds simulated told tuners verdict \
                workload worlds";
     assert_eq!(fields(&document).join(" "), top);
     assert_eq!((&document["simulated"], &document["seeds"]), (&true.into(), &2.into()));

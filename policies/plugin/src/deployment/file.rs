@@ -5,7 +5,6 @@ use dynamiccl_spec::{CclLibrary, GpuGeneration, Llm, NetLink, NodeLink, Schedule
 use serde::Deserialize;
 
 use super::launch::Launch;
-use super::release::Release;
 use super::rule::Rule;
 use super::schedule::Schedule;
 
@@ -34,7 +33,6 @@ pub(super) struct ClusterWords {
     pub tiers: Vec<TierFrom>,
     pub in_network: Option<bool>,
     pub library: CclLibrary,
-    pub nccl: Option<Release>,
 }
 
 /// From so many nodes on, a communicator is of this tier.
@@ -46,9 +44,9 @@ pub(super) struct TierFrom {
 }
 
 impl ClusterWords {
-    /// Whether anything is said of it. Which NCCL runs there is no word about the machine.
+    /// Whether anything is said of it.
     pub fn is_described(&self) -> bool {
-        ClusterWords { nccl: None, ..self.clone() } != ClusterWords::default()
+        *self != ClusterWords::default()
     }
 
     /// What a description leaves out.

@@ -5,7 +5,6 @@
 
 mod file;
 mod launch;
-mod release;
 mod rule;
 mod schedule;
 
@@ -20,7 +19,6 @@ use dynamiccl_spec::{CclLibrary, JobContext, NetLink, NodeLink, Topology, tiers}
 use crate::kept::Kept;
 use file::Document;
 pub use launch::Launch;
-use release::Release;
 pub use schedule::Schedules;
 
 /// No deployment file is longer.
@@ -100,11 +98,6 @@ impl Deployment {
     /// What its description of the cluster leaves out: policies are trained to be told all of it, or nothing.
     pub fn left_out(&self) -> Vec<&'static str> {
         self.document.cluster.left_out().collect()
-    }
-
-    /// Whether the job's NCCL is said to ask tuners for chunk sizes; none where its release is not said.
-    pub fn asks_for_chunks(&self) -> Option<bool> {
-        self.document.cluster.nccl.map(Release::asks_for_chunks)
     }
 
     /// What NCCL shall read once per process.

@@ -92,19 +92,6 @@ fn a_cluster_that_is_described_in_part_is_found_out() {
     assert_eq!(shared.left_out(), [""; 0]);
 }
 
-/// It says what NCCL asks for, and nothing of the machine.
-#[test]
-fn the_release_of_nccl_is_no_word_about_the_machine() {
-    let read = |text: &str| Deployment::read(text.as_bytes()).unwrap();
-    assert_eq!(deployment().asks_for_chunks(), None);
-    let old = read("[cluster]\nnccl = \"2.28.9\"");
-    assert_eq!((old.asks_for_chunks(), old.left_out()), (Some(false), vec![]));
-    assert_eq!(old.context(16, 2), Deployment::default().context(16, 2));
-    assert_eq!(read("[cluster]\nnccl = \"2.30\"").asks_for_chunks(), Some(true));
-    let refused = Deployment::read(b"[cluster]\nnccl = \"new\"").unwrap_err();
-    assert_eq!(refused, "line 2: \"new\" is no release of NCCL: give it as in \"2.28\" or \"2.28.9\"");
-}
-
 #[test]
 fn a_mix_needs_to_know_how_near_ranks_of_one_node_are() {
     let mix = |intra: &str| {

@@ -37,8 +37,6 @@ pub struct Communicator {
     pub(super) overrides: Overrides,
     pub(super) decider: Decider,
     pub(super) schedules: Schedules,
-    /// Whether a chunk may be chosen: not where all ranks know that NCCL asks for none.
-    pub(super) has_chunks: bool,
     /// As long as this lives, those that begin are told the same.
     pub(super) _deployment: Arc<Deployment>,
     pub(super) logged: AtomicU32,
@@ -178,7 +176,7 @@ impl Communicator {
         let mut gated = self.gates.narrow(raw.collective, &table);
         // No tuner can set threads.
         gated.mask = gated.mask.only(Head::Threads, 0);
-        if !self.has_chunks {
+        if !self.hot.chunked {
             gated.mask = gated.mask.only(Head::Chunk, 0);
         }
         let &Call { collective, bytes, pipelined, .. } = raw;

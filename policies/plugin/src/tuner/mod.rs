@@ -1,7 +1,7 @@
 //! The tuner: one communicator's calls, from NCCL's numbers to knobs and back.
 //!
-//! Everything here is safe code over plain values. No decision depends on which version of NCCL's interface asks; only
-//! what can be said of it does.
+//! Everything here is safe code over plain values. Of the version of NCCL's interface a decision depends on one thing,
+//! whether it asks for chunk sizes at all.
 
 pub mod answer;
 pub mod call;

@@ -13,7 +13,9 @@ use crate::settings::{Mode, Settings, SettingsError, Source, Unexpected, strict}
 
 /// The first version of the interface that hands over a table.
 const TABLES_SINCE: u32 = 3;
-/// The first version of the interface that asks for chunk sizes.
+/// The first version of the interface that asks for chunk sizes. With those before, none is chosen: what counts on a chunk
+/// that nobody asks for runs with NCCL's own. Ranks agree on it as they do on a release, for NCCL lets no two
+/// releases into one communicator (`Mismatched NCCL version`, `src/init.cc`).
 pub(super) const CHUNKS_SINCE: u32 = 6;
 
 /// What NCCL says of a communicator when it begins.
@@ -28,7 +30,7 @@ pub struct Opening {
     /// NCCL's name for it, which profilers see too.
     pub id: Option<u64>,
     /// NVLink domains with the fewest and the most ranks of one. Only logged: old interfaces do not
-    /// say it, and a decision must not depend on the interface.
+    /// say it, and nothing was learned from it.
     pub domains: Option<[i32; 3]>,
     /// NCCL's log.
     pub logger: Logger,
@@ -126,7 +128,6 @@ impl Opening {
                 "the deployment file describes the cluster without {left_out}: policies are trained to be told all of it"
             ));
         }
-        let has_chunks = self.chunks(&deployment);
         if settings.deterministic && !tables {
             let remedy = "set NCCL_ALGO, or use NCCL 2.22 or newer";
             self.logger
@@ -144,33 +145,10 @@ impl Opening {
             overrides: settings.overrides,
             decider,
             schedules: deployment.schedules(self.ranks, self.nodes),
-            has_chunks,
             _deployment: deployment,
             logged: Default::default(),
             warned: Default::default(),
         }))
-    }
-
-    /// Whether a chunk may be chosen: unless the deployment file says that NCCL asks for none. Where that is not what NCCL
-    /// does, the log says so; the interface alone changes no decision.
-    fn chunks(&self, deployment: &Deployment) -> bool {
-        let asked = self.interface >= CHUNKS_SINCE;
-        let said = deployment.asks_for_chunks();
-        let tables = self.interface >= TABLES_SINCE;
-        match said {
-            None if tables && !asked && deployment.hash().is_some() => self.logger.info(
-                "this NCCL asks for no chunk sizes, which choices count on: say nccl = \"2.28\", or whichever it is, in \
-                 [cluster] of the deployment file",
-            ),
-            Some(said) if tables && said != asked => self.logger.warn(&format!(
-                "[cluster] nccl of the deployment file is of releases that {}, but those with tuner v{} {}",
-                chunk_words(said),
-                self.interface,
-                chunk_words(asked),
-            )),
-            _ => {}
-        }
-        said.unwrap_or(true)
     }
 
     fn begins(&self) -> String {
@@ -182,8 +160,4 @@ impl Opening {
         let version = env!("CARGO_PKG_VERSION");
         format!("{version}, tuner v{interface}, {ranks} ranks on {nodes} nodes{domains}{id}")
     }
-}
-
-fn chunk_words(asks: bool) -> &'static str {
-    if asks { "ask for chunk sizes" } else { "ask for none" }
 }

@@ -53,26 +53,3 @@ fn first_decisions_are_logged_and_later_ones_are_not() {
         "{lines:?}"
     );
 }
-
-#[test]
-fn a_release_that_is_not_the_one_that_runs_is_warned_of() {
-    let path = scratch("release.toml");
-    let path = path.display().to_string();
-    let lines = |version: &str, release: &str| {
-        std::fs::write(&path, format!("[cluster]\n{release}\n")).expect("a file can be written");
-        said(version, &[("DYNAMICCL_CONTEXT", &path)])
-    };
-    let wrong = [lines("6", "nccl = \"2.28\""), lines("5", "nccl = \"2.30\"")].map(|lines| lines[1].clone());
-    assert!(
-        wrong[0].contains("is of releases that ask for none, but those with tuner v6 ask"),
-        "{}",
-        wrong[0]
-    );
-    assert!(
-        wrong[1].contains("is of releases that ask for chunk sizes, but those with tuner v5 ask for none")
-    );
-    assert!(lines("5", "")[1].contains("this NCCL asks for no chunk sizes"));
-    let right =
-        [lines("5", "nccl = \"2.28.9\""), lines("6", "nccl = \"2.30\""), lines("6", ""), lines("2", "")];
-    assert!(right.iter().flatten().all(|line| !line.contains("chunk sizes") && !line.contains("releases")));
-}
