@@ -83,6 +83,7 @@ fn the_table_reads_like_those_of_nccl_tests() {
     insta::assert_snapshot!(shape(&placeless(&said.stdout)), @r"
     # dynamiccl 0.1.0 eval, seed N
     # simulated: cells, N seeds of N worlds, N episodes for each tuner
+    # NCCL N
     # speedup: NCCL's own true time / the tuner's; regret: the tuner's / the oracle's - N, with
     # feedback after N calls, and held without; left: calls left to NCCL; N, N, N: time
     # / NCCL's since a job began, with the trials beside it, which are in no other column

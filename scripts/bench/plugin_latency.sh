@@ -7,7 +7,7 @@
 #   1. 256 communicators, 16 threads, CALLS calls of each thread that were all decided before: p50 and p99 of a call
 #      beside those of an empty C call in the same run (both with the clock that measures them), memory that was
 #      taken meanwhile, allocations. Three times; the middle one counts.
-#   2. 8 processes, each another version of the interface and other pauses of its threads, CALLS calls: one digest.
+#   2. 8 processes, of three versions of the interface and with other pauses of their threads, CALLS calls: one digest.
 #
 # Exit code 0: p50 is at most 150 ns and p99 at most 1000 ns, nothing was allocated, and the digests are one; 1: not so.
 # Needs cargo, cc and bash, and a machine that does nothing else.

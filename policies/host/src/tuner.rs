@@ -1,5 +1,5 @@
-//! The tuner, driven through version 6 of NCCL's interface, the first that asks for chunk sizes too. The version
-//! never changes a decision, so one speaks for all.
+//! The tuner, driven through version 6 of NCCL's interface, the first that asks for chunk sizes too. What is decided where
+//! none are asked for is the same policy with less to choose, so one version speaks for all.
 
 use std::ffi::{c_char, c_int, c_void};
 use std::ptr;
