@@ -84,6 +84,15 @@ impl Call<'_> {
         communicator.realise(*collective, *bytes, table, knobs).as_ref().map(Launch::of)
     }
 
+    /// The pairs that can be chosen where these launches are known. A pair of which nothing is known with NCCL's own chunks is
+    /// none, for those are a choice always.
+    fn pairs(&self, known: impl Fn(&Launch) -> bool) -> PairMask {
+        let leads = |knobs| self.realise(&knobs).is_some_and(|launch| known(&launch));
+        let is_choice =
+            |pair: &Pair| ChannelChoice::all().any(|channels| leads(Knobs::with_pair(*pair, channels)));
+        self.table.mask().iter().filter(is_choice).fold(PairMask::NONE, PairMask::with)
+    }
+
     /// The launch of what a line asked for; none where it asked for a count that is no choice of ours, or for a chunk size
     /// that its NCCL asks nobody about.
     fn requested(&self, row: &SweepRow) -> Option<Launch> {
@@ -118,10 +127,11 @@ impl Cell {
     ) -> Option<(Self, usize)> {
         let call = Call::new(communicator, (collective, bytes));
         let own = call.realise(&Knobs::OWN)?;
+        let ran: Vec<_> = rows.iter().filter_map(|row| Some((call.requested(row)?, row))).collect();
+        let pairs = call.pairs(|launch| ran.iter().any(|(known, _)| known == launch));
         let (mut known, mut lines) = ([false; 2], ByChunk::default());
         let mut launches = Vec::new();
-        for row in rows {
-            let Some(ran) = call.requested(row) else { continue };
+        for (ran, row) in ran.into_iter().filter(|(launch, _)| pairs.contains(launch.pair)) {
             known[usize::from(row.setting == Setting::Default)] = true;
             entry(&mut launches, ran).add(row);
             lines[row.chunk as usize] += 1;
@@ -203,9 +213,7 @@ impl Cell {
     /// Notes which choices lead to a measured launch whatever the other heads have chosen, of these chunk sizes.
     fn of(call: &Call<'_>, own: Launch, launches: Vec<(Launch, Times)>, chunks: u32) -> Self {
         let measured = launches.len();
-        let pairs =
-            call.table.mask().iter().filter(|pair| launches.iter().any(|(known, _)| known.pair == *pair));
-        let pairs = pairs.fold(PairMask::NONE, PairMask::with);
+        let pairs = call.pairs(|launch| launches.iter().any(|(known, _)| known == launch));
         let lines = ByChunk::default();
         let mut cell = Cell { own, launches, measured, pairs, channels: 0, chunks, lines };
         let known = |cell: &Cell, knobs: &Knobs| {
@@ -304,6 +312,7 @@ mod tests {
     use super::*;
     use crate::cluster::{Cluster, CommOptions};
     use crate::nccl::Version;
+    use crate::sim::knobs_in;
     use crate::swept::VERSION;
 
     const TREE_LL: Pair = Pair::new(Algorithm::Tree, Protocol::LL);
@@ -467,5 +476,29 @@ mod tests {
         let [own, _, half, ..] = std::array::from_fn::<_, 5, _>(|at| at);
         assert_eq!(of(Version::V2_30), (vec![own, half], 30.0, 0), "one channel stands for NCCL's own two");
         assert_eq!(of(Version::V2_29), (vec![own], 60.0, 3));
+    }
+
+    /// NCCL's own chunks are a choice always, and nobody knows what the tree takes with them.
+    #[test]
+    fn a_pair_that_was_timed_with_other_chunks_alone_cannot_be_chosen() {
+        let call = (Collective::AllReduce, 4 << 20);
+        let options = CommOptions { version: Version::V2_30, ..CommOptions::default() };
+        let communicator = Cluster::load("h200_shared").unwrap().communicator(4, &options).unwrap();
+        let ring = Pair::new(Algorithm::Ring, Protocol::Simple);
+        let row = |pair, chunk, micros| SweepRow { chunk, ..row_of(call, Some((pair, 1)), micros) };
+        let rows = [
+            row_of(call, None, 50.0),
+            row(ring, ChunkChoice::Own, 60.0),
+            row(ring, ChunkChoice::Half, 70.0),
+            row(TREE_LL, ChunkChoice::Half, 30.0),
+        ];
+        let (cell, left_out) = Cell::new(&communicator, call, &rows).unwrap();
+        let mask = cell.narrow(Mask::ALL);
+        assert_eq!((left_out, cell.without_choice()), (1, 0));
+        assert!(mask.pairs().contains(ring) && !mask.pairs().contains(TREE_LL), "{mask:?}");
+        assert_eq!(cell.fastest().round(), 50.0, "of what can be chosen");
+        let call = Call::new(&communicator, call);
+        let known = |knobs| cell.times_of(&call.realise(&knobs).unwrap()).is_some();
+        assert!(knobs_in(&mask).all(known));
     }
 }

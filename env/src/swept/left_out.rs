@@ -33,13 +33,14 @@ impl LeftOut {
         if lines > 0 {
             notes.push(format!(
                 "left out {lines} of its lines: they ask for channels that are no choice of a policy, for a chunk size before NCCL \
-                 2.30, or for a setting that NCCL cannot run there"
+                 2.30, for an algorithm and protocol that were not timed with NCCL's own chunks, or for a setting that NCCL \
+                 cannot run there"
             ));
         }
         if calls > 0 {
             notes.push(format!(
                 "left out {calls} of its calls: they have no line of NCCL's own choice (algo and proto \"default\"), or no \
-                 other"
+                 other that can be chosen"
             ));
         }
         if chunks > 0 {
