@@ -258,6 +258,23 @@ fn sweeps_of_other_circumstances_stay_apart() {
     assert_eq!(joined(&[&plain, &told, &other]), ["s+s", "s"]);
 }
 
+/// Nor does it take away what the other says: twice joined is as much as once.
+#[test]
+fn what_any_of_several_sweeps_says_is_said_of_them_together() {
+    let of = |about: &str| on("dgx_h100", &LINES, about).unwrap();
+    let [silent, alone] = [of("{}"), of(r#"{"mps": false}"#)];
+    let buffers = of(r#"{"variables": {"NCCL_BUFFSIZE": "65536"}}"#);
+    let joined = |sweeps: &[&Arc<Swept>]| {
+        let sweeps: Vec<_> = sweeps.iter().map(|swept| Arc::clone(swept)).collect();
+        Swept::joined(&sweeps).unwrap()
+    };
+    let all = joined(&[&silent, &alone, &buffers]);
+    let note = "s+s+s: measured with no MPS, NCCL_BUFFSIZE=65536: it says nothing of ranks without";
+    assert_eq!(all[0].notes(), [note]);
+    let again = joined(&[&all[0], &of(r#"{"mps": true}"#)]);
+    assert_eq!(again.len(), 2, "what was told is not forgotten");
+}
+
 /// What is known in hindsight is known of everything that the mask allows, and NCCL's own wins nothing over itself.
 #[test]
 fn hindsight_knows_every_choice() {

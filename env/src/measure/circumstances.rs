@@ -31,6 +31,13 @@ impl Circumstances {
         self.load == other.load && alike(self.mps, other.mps) && alike(ours, theirs)
     }
 
+    /// What this says, and of what it does not say what another does.
+    pub fn or(self, other: &Self) -> Self {
+        let Circumstances { load, mps, variables } = self;
+        let variables = variables.or_else(|| other.variables.clone());
+        Circumstances { load, mps: mps.or(other.mps), variables }
+    }
+
     /// The variables that NCCL read.
     fn of_nccl(&self) -> impl Iterator<Item = (&str, &str)> {
         let all = self.variables.iter().flatten().map(|(name, value)| (name.as_str(), value.as_str()));
@@ -81,6 +88,7 @@ mod tests {
             assert!(!usual.agree(&other) && !other.agree(&usual), "{other:?}");
             assert_eq!(other.to_string(), words);
         }
+        assert_eq!(silent.clone().or(&usual).or(&of(0, Some(false), Some(buffers))), usual);
         assert!(!silent.agree(&of(1, None, None)), "that there was no load need not be said");
         assert_eq!(of(8, Some(false), Some(buffers)).to_string().matches(", ").count(), 2);
     }

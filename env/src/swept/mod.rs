@@ -141,7 +141,9 @@ impl Swept {
         let name = several.iter().map(|swept| swept.name.as_str()).collect::<Vec<_>>().join("+");
         let left_out = several.iter().fold(LeftOut::default(), |sum, swept| sum + swept.left_out);
         let left_out = LeftOut { chunks: cells.values().map(Cell::without_choice).sum(), ..left_out };
-        Ok(Arc::new(Swept { name, cells, left_out, ..Swept::clone(first) }))
+        let said = several.iter().map(|swept| &swept.circumstances);
+        let circumstances = said.fold(first.circumstances.clone(), Circumstances::or);
+        Ok(Arc::new(Swept { name, cells, left_out, circumstances, ..Swept::clone(first) }))
     }
 
     /// Whether another sweep is of the same thing.
