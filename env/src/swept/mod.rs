@@ -43,6 +43,18 @@ fn half_way(smaller: u64, larger: u64) -> u64 {
     (smaller as f64 * larger as f64).sqrt() as u64 / 4 * 4
 }
 
+/// Sweeps in groups of which all are alike: one that does not say all may be like two that differ.
+fn together(sweeps: &[Arc<Swept>], are_alike: impl Fn(&Swept, &Swept) -> bool) -> Vec<Vec<&Arc<Swept>>> {
+    let mut groups: Vec<Vec<&Arc<Swept>>> = Vec::new();
+    for swept in sweeps {
+        match groups.iter_mut().find(|group| group.iter().all(|known| are_alike(known, swept))) {
+            Some(group) => group.push(swept),
+            None => groups.push(vec![swept]),
+        }
+    }
+    groups
+}
+
 /// A recorded sweep.
 #[derive(Debug, Clone)]
 pub struct Swept {
@@ -117,16 +129,13 @@ impl Swept {
     /// Sweeps with those of the same ranks, link, release of NCCL, threads, clock and circumstances put together: what
     /// several starts agree on is surer than what one says, and what they do not is less sure.
     pub fn joined(sweeps: &[Arc<Swept>]) -> Result<Vec<Arc<Swept>>, SweptError> {
-        let mut alike: Vec<Vec<&Arc<Swept>>> = Vec::new();
-        for swept in sweeps {
-            // A sweep that does not say all may be like two that differ.
-            let is_like = |known: &&mut Vec<&Arc<Swept>>| known.iter().all(|known| known.is_like(swept));
-            match alike.iter_mut().find(is_like) {
-                Some(known) => known.push(swept),
-                None => alike.push(vec![swept]),
-            }
-        }
+        let alike = together(sweeps, |one, other| one.threads == other.threads && one.is_comparable(other));
         alike.iter().map(|several| Swept::join(several)).collect()
+    }
+
+    /// Sweeps that are of the same thing, whatever threads their ranks were started with.
+    pub fn comparable(sweeps: &[Arc<Swept>]) -> Vec<Vec<&Arc<Swept>>> {
+        together(sweeps, Swept::is_comparable)
     }
 
     fn join(several: &[&Arc<Swept>]) -> Result<Arc<Swept>, SweptError> {
@@ -146,13 +155,8 @@ impl Swept {
         Ok(Arc::new(Swept { name, cells, left_out, circumstances, ..Swept::clone(first) }))
     }
 
-    /// Whether another sweep is of the same thing.
-    fn is_like(&self, other: &Swept) -> bool {
-        self.threads == other.threads && self.is_comparable(other)
-    }
-
     /// Whether another sweep is of the same thing, whatever threads its ranks were started with.
-    pub fn is_comparable(&self, other: &Swept) -> bool {
+    fn is_comparable(&self, other: &Swept) -> bool {
         self.clock == other.clock
             && self.circumstances.agree(&other.circumstances)
             && self.machine.is_like(&other.machine)

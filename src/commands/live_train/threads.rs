@@ -33,8 +33,9 @@ pub fn fastest(sweeps: Vec<Arc<Swept>>) -> Result<Fastest> {
     let shared = times.first().is_none_or(|first| first.keys().any(common));
     ensure!(
         shared,
-        "--sweep: no call was swept with {} on the same ranks, link and clock, so that nobody can tell which is faster; \
-         sweep the same calls with each, or give the sweeps of one number alone",
+        "--sweep: no call was swept with {} on the same ranks, link and clock and under the same circumstances (compute \
+         beside, MPS, variables), so that nobody can tell which is faster; sweep the same calls with each, or give the sweeps of \
+         one number alone",
         words(&counts)
     );
     let mean = |of: &BTreeMap<Call, Vec<f64>>| {
@@ -52,9 +53,9 @@ pub fn fastest(sweeps: Vec<Arc<Swept>>) -> Result<Fastest> {
 /// The best launch of every call in every sweep with so many threads, µs.
 fn best(sweeps: &[Arc<Swept>], threads: Option<u32>) -> BTreeMap<Call, Vec<f64>> {
     let mut found: BTreeMap<Call, Vec<f64>> = BTreeMap::new();
-    for sweep in sweeps.iter().filter(|sweep| sweep.threads == threads) {
-        // Machines go by the first sweep of them.
-        let machine = sweeps.iter().position(|first| first.is_comparable(sweep)).unwrap_or_default();
+    let machines = Swept::comparable(sweeps);
+    let sweeps = machines.iter().enumerate().flat_map(|(at, of)| of.iter().map(move |sweep| (at, sweep)));
+    for (machine, sweep) in sweeps.filter(|(_, sweep)| sweep.threads == threads) {
         for ((collective, bytes), micros) in sweep.fastest() {
             found.entry((machine, collective, bytes)).or_default().push(micros);
         }
@@ -78,8 +79,10 @@ mod tests {
 
     use super::*;
 
-    /// Lines of a link, a number of threads, a size and what the best takes.
-    fn sweeps(lines: &[(&str, &str, u64, f64)]) -> Vec<Arc<Swept>> {
+    /// A link, a number of threads, a size and what the best takes.
+    type Line = (&'static str, &'static str, u64, f64);
+
+    fn sweeps(lines: &[Line], about: &str) -> Vec<Arc<Swept>> {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("sweep.csv");
         let mut text = "ranks,link,collective,size_bytes,algo,proto,nchannels,median_us,min_us,max_us,nccl_model_us,nthreads\n"
@@ -92,11 +95,12 @@ mod tests {
             text += &line("ring,ll,1", *micros);
         }
         fs::write(&file, text).unwrap();
+        fs::write(folder.path().join("sweep.csv.about.json"), about).unwrap();
         Swept::read(&file, None).unwrap()
     }
 
-    fn chosen(lines: &[(&str, &str, u64, f64)]) -> Result<(usize, Option<u32>, usize)> {
-        fastest(sweeps(lines)).map(|found| (found.kept.len(), found.threads, found.left_out.len()))
+    fn chosen(lines: &[Line]) -> Result<(usize, Option<u32>, usize)> {
+        fastest(sweeps(lines, "{}")).map(|found| (found.kept.len(), found.threads, found.left_out.len()))
     }
 
     const HERE: &str = "loopback";
@@ -123,6 +127,18 @@ mod tests {
         for other in [slow, (HERE, "128", 1024, 9.0)] {
             let error = chosen(&[other, (HERE, "0", 65_536, 50.0)]).unwrap_err().to_string();
             assert!(error.contains("with NCCL's own threads, 128 threads on the same"), "{error}");
+        }
+    }
+    /// A sweep that does not say whether MPS ran is like one with and like one without, which are not alike.
+    #[test]
+    fn threads_are_compared_under_the_same_circumstances() {
+        let [few, many] = [(HERE, "128", 65_536, 40.0), (HERE, "256", 65_536, 50.0)];
+        let [with, without] = [r#"{"mps": true}"#, r#"{"mps": false}"#];
+        let silent = sweeps(&[few, (HERE, "128", 1 << 20, 40.0)], "{}");
+        let apart = [sweeps(&[few], with), sweeps(&[many], without)].concat();
+        for sweeps in [apart.clone(), [silent, apart].concat()] {
+            let error = fastest(sweeps).unwrap_err().to_string();
+            assert!(error.contains("the same circumstances (compute beside, MPS, variables)"), "{error}");
         }
     }
 }
