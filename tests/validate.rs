@@ -65,6 +65,10 @@ fn what_a_sweep_does_not_say_is_told() {
     let new = dir.run("validate --sweeps old.csv");
     let note = "old.csv: NCCL 2.31 is not reproduced; its choices are taken to be those of 2.30\n";
     assert!(new.stderr.contains(note) && !new.stderr.contains("left out"), "{}", new.stderr);
+    dir.write("old.csv.about.json", r#"{"nccl": "2.30.7", "mps": false}"#);
+    let unusual = dir.run("validate --sweeps old.csv");
+    let note = "old.csv: measured with no MPS: it says nothing of ranks without\n";
+    assert!(unusual.stderr.contains(note), "{}", unusual.stderr);
 }
 
 #[test]

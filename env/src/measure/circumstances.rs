@@ -38,6 +38,12 @@ impl Circumstances {
         Circumstances { load, mps: mps.or(other.mps), variables }
     }
 
+    /// What must be known by who uses what was measured so; none where nothing is unusual.
+    pub fn note(&self) -> Option<String> {
+        let unusual = self.to_string();
+        (!unusual.is_empty()).then(|| format!("measured with {unusual}: it says nothing of ranks without"))
+    }
+
     /// The variables that NCCL read.
     fn of_nccl(&self) -> impl Iterator<Item = (&str, &str)> {
         let all = self.variables.iter().flatten().map(|(name, value)| (name.as_str(), value.as_str()));

@@ -219,10 +219,7 @@ impl Swept {
     pub fn notes(&self) -> Vec<String> {
         let mut notes = self.left_out.notes();
         notes.extend(self.machine.release.note());
-        let unusual = self.circumstances.to_string();
-        if !unusual.is_empty() {
-            notes.push(format!("measured with {unusual}: it says nothing of ranks without"));
-        }
+        notes.extend(self.circumstances.note());
         notes.iter().map(|note| format!("{}: {note}", self.name)).collect()
     }
 

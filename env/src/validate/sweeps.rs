@@ -9,8 +9,8 @@ use std::collections::BTreeMap;
 
 use dynamiccl_spec::{ChunkChoice, Collective};
 
-use crate::measure::Clock;
 use crate::measure::sweep::{Link, Setting, Sweep, SweepRow};
+use crate::measure::{Circumstances, Clock};
 use crate::model::{Call, Constants, Fabric};
 use crate::nccl::Communicator;
 use crate::statistics::{geometric_mean, median};
@@ -51,6 +51,7 @@ pub struct Fidelity {
 pub struct PreparedSweep {
     file: String,
     clock: Clock,
+    circumstances: Circumstances,
     machine: Machine,
     cells: Vec<PreparedCell>,
     /// Lines that say nothing.
@@ -89,7 +90,8 @@ impl PreparedSweep {
         }
         let cells = cells.into_values().filter(|cell| !cell.settings.is_empty()).collect();
         let file = sweep.file.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        Ok(PreparedSweep { file, clock: sweep.about.clock, machine, cells, left_out: left_out.len() })
+        let (clock, circumstances) = (sweep.about.clock, sweep.about.circumstances.clone());
+        Ok(PreparedSweep { file, clock, circumstances, machine, cells, left_out: left_out.len() })
     }
 
     /// The file's name.
@@ -103,7 +105,7 @@ impl PreparedSweep {
             let (lines, version) = (self.left_out, self.machine.release.version);
             format!("left out {lines} of its lines: NCCL {version} lets no tuner set the chunk size")
         });
-        let notes = left_out.into_iter().chain(self.machine.release.note());
+        let notes = left_out.into_iter().chain(self.machine.release.note()).chain(self.circumstances.note());
         notes.map(|note| format!("{}: {note}", self.file)).collect()
     }
 
