@@ -2,13 +2,14 @@
 
 use std::path::Path;
 
-use dynamiccl_env::calibrate::sweep::group;
+use dynamiccl_env::calibrate::sweep::{LeftOut, group};
 use dynamiccl_env::calibrate::{Group, calibrate_all};
 use dynamiccl_env::cluster::{Calibration, Cluster};
 use dynamiccl_env::measure::sweep::{self, Sweep};
 use dynamiccl_env::model::{Constants, ConstantsFile};
 use dynamiccl_env::statistics::median;
 use dynamiccl_env::swept::machine;
+use dynamiccl_spec::ChunkChoice;
 
 /// The recorded sweeps, with every second cell only.
 fn sweeps(odd: bool) -> Vec<Sweep> {
@@ -64,4 +65,30 @@ fn sweeps_of_several_links_are_one_machine() {
         (error(&others, cluster.calibration, &constants), error(&others, fitted, &constants));
     println!("all: {before:.3} to {after:.3} with {fitted:?}");
     assert!(after < before, "{before} {after}");
+}
+
+/// The model has chunks. What a release lets nobody set was not measured, whatever a file says.
+#[test]
+fn lines_of_chunk_sizes_are_learnt_from_where_nccl_asks_for_them() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/live-h200-chunks");
+    let mut sweep = sweep::read(&folder).unwrap_or_else(|error| panic!("{error}")).remove(0);
+    let cluster = Cluster::load("h200_shared").unwrap();
+    let samples = |sweep: &Sweep| {
+        let machine = machine(sweep.ranks, sweep.link, &sweep.about, Some(&cluster), &sweep.file);
+        group(&machine.unwrap_or_else(|e| panic!("{e}")), sweep).unwrap_or_else(|e| panic!("{e}"))
+    };
+    let (all, left_out) = samples(&sweep);
+    assert_eq!((all.samples.len(), left_out), (sweep.rows.len(), LeftOut::default()));
+    let largest = |chunk| {
+        let of = sweep.rows.iter().zip(&all.samples).filter(|(row, _)| row.chunk == chunk);
+        of.map(|(_, sample)| sample.call.chunk_bytes).max().expect("it was tried")
+    };
+    assert!(largest(ChunkChoice::Half) < largest(ChunkChoice::Own));
+    sweep.about.nccl = Some("2.28.9".to_owned());
+    let own = sweep.rows.iter().filter(|row| row.chunk == ChunkChoice::Own).count();
+    let (some, left_out) = samples(&sweep);
+    assert_eq!(
+        (some.samples.len(), left_out),
+        (own, LeftOut { settings: 0, chunks: sweep.rows.len() - own })
+    );
 }

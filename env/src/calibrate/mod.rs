@@ -31,6 +31,11 @@ pub const FEWEST_SAMPLES: usize = 3;
 /// Works out what NCCL ran for a measured row: its own pick among what the source did not force.
 /// Nothing where that is unavailable on this communicator.
 pub fn sample(communicator: &Communicator, row: &Row) -> Option<Sample> {
+    sample_in(communicator, row, ChunkChoice::Own)
+}
+
+/// The same of a row that asked for a chunk size.
+fn sample_in(communicator: &Communicator, row: &Row, chunk: ChunkChoice) -> Option<Sample> {
     let table = communicator.cost_table(row.collective, row.bytes, 1);
     let (algorithm, protocol) = row.pair;
     let allowed = |pair: &Pair| {
@@ -38,7 +43,7 @@ pub fn sample(communicator: &Communicator, row: &Row) -> Option<Sample> {
     };
     let (pair, predicted) =
         table.available().filter(|(pair, _)| allowed(pair)).min_by(|a, b| a.1.total_cmp(&b.1))?;
-    let call = Call::forced(communicator, row.collective, row.bytes, pair, row.channels, ChunkChoice::Own);
+    let call = Call::forced(communicator, row.collective, row.bytes, pair, row.channels, chunk);
     Some(Sample { call, predicted_us: f64::from(predicted), measured_us: row.time_us })
 }
 

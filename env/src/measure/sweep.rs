@@ -102,18 +102,23 @@ pub struct Sure {
 impl SweepRow {
     /// The line as any other measurement; nothing where it asked for a chunk size, of which others know nothing.
     pub fn plain(&self) -> Option<Row> {
+        (self.chunk == ChunkChoice::Own).then(|| self.without_chunk())
+    }
+
+    /// The same, whatever chunk size it asked for.
+    pub(crate) fn without_chunk(&self) -> Row {
         let (pair, channels) = match self.setting {
             Setting::Default => ((None, None), None),
             Setting::Knobs { pair, channels } => ((Some(pair.algorithm), Some(pair.protocol)), channels),
         };
-        (self.chunk == ChunkChoice::Own).then_some(Row {
+        Row {
             collective: self.collective,
             bytes: self.bytes,
             time_us: self.median_us,
             pair,
             channels,
             in_place: None,
-        })
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Context, Result, bail};
-use dynamiccl_env::calibrate::sweep::group;
+use dynamiccl_env::calibrate::sweep::{LeftOut, group};
 use dynamiccl_env::cluster::Cluster;
 use dynamiccl_env::measure::sweep::{self, Sweep};
 use dynamiccl_env::nccl::Version;
@@ -14,9 +14,6 @@ use super::report::Source;
 use crate::args::CalibrateArgs;
 use crate::commands::machine::name;
 use crate::words::counted;
-
-/// Why lines of a sweep are left out.
-const LEFT_OUT: &str = "the model has no such setting on these nodes";
 
 /// What sweeps measured together.
 #[derive(Debug)]
@@ -42,8 +39,8 @@ impl Swept {
             let (group, left_out) = group(machine, sweep).with_context(|| name(&sweep.file))?;
             notes.extend(machine.release.note().map(|note| format!("{}: {note}", name(&sweep.file))));
             samples.groups.push(group);
-            if left_out > 0 {
-                *samples.left_out.entry(LEFT_OUT.to_owned()).or_default() += left_out;
+            for (why, lines) in reasons(left_out, version).into_iter().filter(|(_, lines)| *lines > 0) {
+                *samples.left_out.entry(why).or_default() += lines;
             }
         }
         let ranks: BTreeSet<u32> = sweeps.iter().map(|sweep| sweep.ranks).collect();
@@ -51,6 +48,14 @@ impl Swept {
         let place = format!("{} with {ranks} ranks", counted(sweeps.len() as u32, "sweep"));
         Ok(Swept { samples, source: Source { shape: None, place, version, notes } })
     }
+}
+
+/// Why lines of a sweep are left out.
+fn reasons(left_out: LeftOut, version: Version) -> [(String, usize); 2] {
+    [
+        ("the model has no such setting on these nodes".to_owned(), left_out.settings),
+        (format!("NCCL {version} lets no tuner set the chunk size"), left_out.chunks),
+    ]
 }
 
 /// What a sweep was measured on: as its file says, unless these words say otherwise.
