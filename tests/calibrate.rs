@@ -407,3 +407,24 @@ fn sweeps_of_two_releases_are_not_taken_for_one() {
     // Who says what it was, knows.
     assert_eq!(dir.run(&format!("{words} --nccl 2.28")).code, 0);
 }
+
+/// What one set of factors cannot explain is not fitted by one, and what is unusual about all is said.
+#[test]
+fn sweeps_of_other_circumstances_are_not_fitted_together() {
+    let dir = Dir::new();
+    let data = "env/tests/data/live-h200-odd/loopback_5ranks.csv";
+    let about = repository(&format!("{data}.about.json"));
+    for (name, load) in [("plain.csv", 0), ("beside.csv", 66)] {
+        dir.borrow(data, name);
+        let about = about.replace("\"load\": 0", &format!("\"load\": {load}"));
+        dir.write(&format!("{name}.about.json"), &about);
+    }
+    let fit = |words: &str| dir.run(&format!("calibrate {words} --cluster h200_shared --out y.toml --json"));
+    let unusual = "measured with compute on 66 multiprocessors beside every call";
+    fit("--sweep plain.csv --sweep beside.csv").assert_error(&format!(
+        "error: beside.csv: {unusual}, but plain.csv with nothing unusual; fit each to a cluster file of its own"
+    ));
+    assert_eq!(fit("--sweep plain.csv").json()["notes"], json!([]));
+    let note = format!("beside.csv: {unusual}: it says nothing of ranks without");
+    assert_eq!(fit("--sweep beside.csv").json()["notes"], json!([note]));
+}

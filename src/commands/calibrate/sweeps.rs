@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use anyhow::{Context, Result, bail};
 use dynamiccl_env::calibrate::sweep::{LeftOut, group};
 use dynamiccl_env::cluster::Cluster;
+use dynamiccl_env::measure::Circumstances;
 use dynamiccl_env::measure::sweep::{self, Sweep};
 use dynamiccl_env::nccl::Version;
 use dynamiccl_env::swept::{self, Machine, VERSION};
@@ -33,11 +34,13 @@ impl Swept {
         let machines: Vec<Machine> =
             sweeps.iter().map(|sweep| machine(args, cluster, sweep)).collect::<Result<_>>()?;
         let version = one_release(&sweeps, &machines)?;
+        one_kind(&sweeps)?;
         let mut samples = Samples { groups: Vec::new(), left_out: BTreeMap::new() };
         let mut notes = Vec::new();
         for (sweep, machine) in sweeps.iter().zip(&machines) {
             let (group, left_out) = group(machine, sweep).with_context(|| name(&sweep.file))?;
-            notes.extend(machine.release.note().map(|note| format!("{}: {note}", name(&sweep.file))));
+            let said = machine.release.note().into_iter().chain(sweep.about.circumstances.note());
+            notes.extend(said.map(|note| format!("{}: {note}", name(&sweep.file))));
             samples.groups.push(group);
             for (why, lines) in reasons(left_out, version).into_iter().filter(|(_, lines)| *lines > 0) {
                 *samples.left_out.entry(why).or_default() += lines;
@@ -79,4 +82,27 @@ fn one_release(sweeps: &[Sweep], machines: &[Machine]) -> Result<Version> {
         );
     }
     Ok(first)
+}
+
+/// Refuses sweeps under circumstances that do not agree: calls do not take the same time in them.
+fn one_kind(sweeps: &[Sweep]) -> Result<()> {
+    let of = |sweep: &Sweep| words(&sweep.about.circumstances);
+    for (at, sweep) in sweeps.iter().enumerate() {
+        let disagrees = |other: &&Sweep| !other.about.circumstances.agree(&sweep.about.circumstances);
+        if let Some(other) = sweeps[..at].iter().find(disagrees) {
+            let [this, that] = [sweep, other].map(|sweep| name(&sweep.file));
+            bail!(
+                "{this}: measured with {}, but {that} with {}; fit each to a cluster file of its own",
+                of(sweep),
+                of(other)
+            );
+        }
+    }
+    Ok(())
+}
+
+/// What is unusual about circumstances, or that nothing is.
+fn words(circumstances: &Circumstances) -> String {
+    let unusual = circumstances.to_string();
+    if unusual.is_empty() { "nothing unusual".to_owned() } else { unusual }
 }
