@@ -428,3 +428,14 @@ fn sweeps_of_other_circumstances_are_not_fitted_together() {
     let note = format!("beside.csv: {unusual}: it says nothing of ranks without");
     assert_eq!(fit("--sweep beside.csv").json()["notes"], json!([note]));
 }
+
+#[test]
+fn ranks_that_shared_a_gpu_are_on_no_other_nodes() {
+    let dir = Dir::new();
+    let data = "env/tests/data/live-h200-odd/loopback_5ranks.csv";
+    dir.borrow(data, "s.csv");
+    dir.write("s.csv.about.json", &repository(&format!("{data}.about.json")));
+    dir.run("calibrate --sweep s.csv --cluster h200_shared --nodes 5 --out y.toml").assert_error(
+        "error: --nodes 5: the ranks of s.csv shared a GPU, so that each was a node of its own to NCCL; leave --nodes out",
+    );
+}

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use dynamiccl_env::calibrate::sweep::{LeftOut, group};
 use dynamiccl_env::cluster::Cluster;
 use dynamiccl_env::measure::Circumstances;
@@ -64,6 +64,12 @@ fn reasons(left_out: LeftOut, version: Version) -> [(String, usize); 2] {
 /// What a sweep was measured on: as its file says, unless these words say otherwise.
 fn machine(args: &CalibrateArgs, cluster: &Cluster, sweep: &Sweep) -> Result<Machine> {
     let mut about = sweep.about.clone();
+    ensure!(
+        args.nodes.is_none() || about.shared != Some(true),
+        "--nodes {}: the ranks of {} shared a GPU, so that each was a node of its own to NCCL; leave --nodes out",
+        args.nodes.unwrap_or_default(),
+        name(&sweep.file)
+    );
     about.nccl = args.nccl.map(|version| version.name().to_owned()).or(about.nccl);
     if args.nodes.is_some() {
         (about.nodes, about.ranks_per_node) = (args.nodes, None);
