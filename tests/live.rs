@@ -198,7 +198,11 @@ fn a_sweep_goes_on_with_what_is_not_there_first() {
     let document = run.run(&format!("{one} --sizes 1K --budget 0")).json();
     assert_eq!(cells(document), [(1024, 2)]);
     let before = fs::read_to_string(run.dir.path("s.csv")).unwrap();
+    let document = run.run(&format!("{one} --sizes 1K --budget 0")).json();
+    assert_eq!((&document["drift"], &document["again"]["unsure"]), (&serde_json::Value::Null, &1.into()));
+    assert_eq!(cells(document), [], "it is there, and there is no time to measure it again");
     let document = run.run(&format!("{one} --sizes 1K,4K --budget 0")).json();
+    assert_eq!(document["again"]["unsure"], 2);
     assert_eq!(cells(document), [(4096, 2)], "only what was not there");
     assert!(fs::read_to_string(run.dir.path("s.csv")).unwrap().starts_with(&before));
     let document = run.run(&format!("{one} --sizes 1K,4K,16K --bound 100")).json();

@@ -47,6 +47,15 @@ impl Plan {
         let (known, lacking) = all.partition(|cell| sheet.rounds(self.threads, *cell).is_some());
         [lacking, known]
     }
+
+    /// How many of its calls are not known as surely as wished: of those measured now, and of those of which a file has rounds.
+    fn unsure(&self, sheet: &Sheet, measured: &[CellTimes]) -> usize {
+        let is_unsure = |cell: &&Cell| match measured.iter().find(|times| times.cell == **cell) {
+            Some(times) => times.is_unsure(&self.effort),
+            None => sheet.rounds(self.threads, **cell).is_some_and(|rounds| rounds < SURE),
+        };
+        self.cells.iter().filter(is_unsure).count()
+    }
 }
 
 /// What was measured now.
@@ -69,7 +78,8 @@ pub struct Again {
     pub off: usize,
     /// Cells that got more rounds.
     pub more: usize,
-    /// Cells whose best is still not compared as surely as wished.
+    /// Cells whose best is still not compared as surely as wished, those with too few rounds that were not measured again
+    /// included.
     pub unsure: usize,
 }
 
@@ -94,13 +104,17 @@ pub fn sweep(
     mut seen: impl FnMut(Cell),
 ) -> Result<Swept, LiveError> {
     let until = Instant::now() + plan.budget;
+    let has_time = || Instant::now() < until;
     let [lacking, known] = plan.due(sheet);
     let mut swept = Swept { cells: Vec::new(), drift: None, again: Again::default() };
-    let reference = Reference::begin(meter, &[&lacking[..], &known].concat())?;
-    let Some(mut reference) = reference else { return Ok(swept) };
+    let due = if lacking.is_empty() && !has_time() { Vec::new() } else { [&lacking[..], &known].concat() };
+    let Some(mut reference) = Reference::begin(meter, &due)? else {
+        swept.again.unsure = plan.unsure(sheet, &swept.cells);
+        return Ok(swept);
+    };
     let better = Effort { least: plan.effort.least.max(plan.enough()), ..plan.effort };
     let first = lacking.into_iter().map(|cell| (cell, plan.effort));
-    let again = known.into_iter().map(|cell| (cell, better)).take_while(|_| Instant::now() < until);
+    let again = known.into_iter().map(|cell| (cell, better)).take_while(|_| has_time());
     for (cell, effort) in first.chain(again) {
         let times = meter.begin(cell, &plan.tries, &effort)?;
         sheet.put(plan.threads, &times)?;
@@ -111,6 +125,7 @@ pub fn sweep(
     let mut repeat = Repeat { plan, until, swept: &mut swept };
     repeat.anew(meter, &mut reference, sheet)?;
     repeat.more(meter, sheet)?;
+    swept.again.unsure = plan.unsure(sheet, &swept.cells);
     swept.drift = Some(reference.drift());
     Ok(swept)
 }
@@ -172,9 +187,46 @@ impl Repeat<'_> {
                 }
             }
         }
-        let unsure = self.swept.cells.iter().filter(|times| times.is_unsure(effort));
-        self.swept.again.unsure = unsure.count();
         self.swept.again.more = helped.into_iter().filter(|helped| *helped).count();
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use dynamiccl_spec::Collective;
+
+    use super::*;
+    use crate::sheet::Columns;
+
+    /// A file may have cells that there was no time to measure again.
+    #[test]
+    fn what_is_not_measured_again_is_as_unsure_as_before() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("s.csv");
+        let about = r#"{"ranks": 2, "link": "loopback", "shared": true, "gpu": "G", "cuda": "12.8", "nccl": "2.28.3",
+                        "threads": [], "load": 0}"#;
+        let header = "ranks,link,collective,size_bytes,algo,proto,nchannels,median_us,min_us,max_us,nccl_model_us,rounds,low_us,\
+                      high_us";
+        let line =
+            |bytes, rounds| format!("2,loopback,allreduce,{bytes},default,default,,9,9,9,,{rounds},9,9");
+        fs::write(&file, [header.to_owned(), line(1024, 2), line(4096, 6)].join("\n") + "\n").unwrap();
+        fs::write(dir.path().join("s.csv.about.json"), about).unwrap();
+        let sheet = Sheet::open(&file, serde_json::from_str(about).unwrap(), Columns::default()).unwrap();
+        let cells = [1024, 4096, 16_384].map(|bytes| Cell { collective: Collective::AllReduce, bytes });
+        let plan = Plan {
+            cells: cells.to_vec(),
+            tries: Tries { channels: Vec::new(), chunks: Vec::new() },
+            effort: Effort { least: 2, most: 25, bound: 0.03 },
+            threads: 0,
+            budget: Duration::ZERO,
+        };
+        assert_eq!(plan.due(&sheet), [vec![cells[2]], vec![cells[0]]]);
+        assert_eq!(plan.unsure(&sheet, &[]), 1);
+        // Where no more are asked for, two are enough, and say as little.
+        let few = Plan { effort: Effort { most: 2, ..plan.effort }, ..plan };
+        assert_eq!((few.due(&sheet), few.unsure(&sheet, &[])), ([vec![cells[2]], vec![]], 1));
     }
 }
