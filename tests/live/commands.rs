@@ -159,6 +159,8 @@ fn a_variable_that_the_run_sets_is_refused_and_not_taken_for_the_shells() {
         (SHORT, "NCCL_HOSTID=me", "--share-gpu sets it"),
         (SHORT, "NCCL_IB_DISABLE=0", "--share-gpu sets it"),
         (SHORT, "NCCL_SOCKET_IFNAME=eth0", "--share-gpu sets it"),
+        (SHORT, "CUDA_MPS_PIPE_DIRECTORY=/tmp/mine", "--share-gpu sets it"),
+        (SHORT, "CUDA_MPS_LOG_DIRECTORY=/tmp/mine", "--share-gpu sets it"),
         (&format!("{SHORT} --threads 256"), "NCCL_NTHREADS=128", "--threads or --launch-threads sets it"),
         (
             &format!("{eval} --launch-threads 256"),

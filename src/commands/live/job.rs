@@ -8,7 +8,7 @@ use dynamiccl_env::measure::{Circumstances, Clock};
 use dynamiccl_live::caller::RanksCaller;
 use dynamiccl_live::cell::{Cell, grid};
 use dynamiccl_live::crew::{Limits, LiveError};
-use dynamiccl_live::launch::{LinkTools, Live, Recipe, Sharing, attend};
+use dynamiccl_live::launch::{LinkTools, Live, Mps, Recipe, Sharing, attend};
 use dynamiccl_live::measure::Meter;
 use dynamiccl_live::message::Opening;
 use dynamiccl_live::session::{self, Begun};
@@ -73,7 +73,10 @@ impl Wish {
     fn sets(&self, args: &JobArgs, post: &Post) -> Vec<(&str, &'static str)> {
         let here = post.among.as_ref().is_none_or(|among| among.here);
         let shared = sharing(args).variables(0, here.then_some(""));
-        let shared = shared.into_iter().map(|(name, _)| (name, "--share-gpu"));
+        // Ranks of a launcher have the MPS that somebody else has started.
+        let starts_mps = args.share_gpu && post.among.is_none() && Mps::program().is_some();
+        let mps = Mps::VARIABLES.into_iter().filter(|_| starts_mps);
+        let shared = shared.into_iter().map(|(name, _)| name).chain(mps).map(|name| (name, "--share-gpu"));
         let threads = self.threads.map(|_| (THREADS, "--threads or --launch-threads"));
         let words = self.variables.iter().map(|(name, _)| (name.as_str(), "--policy or --context"));
         let always = [(TUNER, "every live run"), (MODE, "every live run")];

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
-use super::program::run;
+use super::program::{find, run};
 use crate::crew::LiveError;
 
 /// How long the daemon may take to begin or to end.
@@ -27,6 +27,14 @@ pub struct Mps {
 }
 
 impl Mps {
+    /// What its clients are told by.
+    pub const VARIABLES: [&str; 2] = [PIPES, LOGS];
+
+    /// Its program, where it is installed.
+    pub fn program() -> Option<PathBuf> {
+        find("nvidia-cuda-mps-control")
+    }
+
     /// One that does not run yet, with a folder that is there.
     pub fn new(control: PathBuf) -> Result<Self, LiveError> {
         // Pipes need a short path.

@@ -10,7 +10,7 @@ use dynamiccl_spec::variables;
 
 use super::guard::Guard;
 use super::mps::PIPES;
-use super::{Links, Mps, Recipe, Sharing, Ward, find};
+use super::{Links, Mps, Recipe, Sharing, Ward};
 use crate::crew::{Child, LiveError};
 use crate::worker::{ADDRESS, DEVICE, PARENT, RANK, SECRET, WAIT};
 
@@ -72,7 +72,7 @@ impl Site {
             }
             return Ok(());
         }
-        let Some(control) = find("nvidia-cuda-mps-control") else {
+        let Some(control) = Mps::program() else {
             self.warnings.push(NO_MPS.to_owned());
             self.has_mps = Some(false);
             return Ok(());
