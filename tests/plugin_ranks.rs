@@ -211,11 +211,12 @@ fn strangers_are_sent_away() {
 /// Sends the limits of open files that a rank 0 gets, and so many who say nothing, before rank 1 comes.
 fn crowded(limits: &str, crowd: usize) -> [Output; 2] {
     let job = Job { timeout: 8, ..Job::new(2) };
-    let zero = limited(&job, limits);
+    let mut zero = limited(&job, limits);
     let address = format!("127.0.0.1:{}", job.port);
     let until = Instant::now() + Duration::from_secs(10);
     let mut silent = Vec::new();
-    while silent.len() < crowd {
+    // One that has said why it can let in no more listens no more either.
+    while silent.len() < crowd && zero.try_wait().unwrap().is_none() {
         match TcpStream::connect(&address) {
             Ok(stream) => silent.push(stream),
             Err(error) => assert!(Instant::now() < until, "rank 0 does not listen: {error}"),

@@ -152,13 +152,14 @@ fn ranks_that_fail_end_it_with_what_they_said() {
 /// Two calls are looked at first, and what they take counts.
 #[test]
 fn after_its_time_no_call_is_made() {
-    let takes = Duration::from_millis(20);
+    // There must be some time left where the machine pauses before the first call.
+    let takes = Duration::from_millis(200);
     let lasting = |millis| Limits { lasts: Some(Duration::from_millis(millis)), ..LIMITS };
-    let (refused, log) = opened(lasting(10), false, takes);
+    let (refused, log) = opened(lasting(150), false, takes);
     let told = refused.unwrap_err().to_string();
     assert!(told.contains("timed of 1 of 2 calls; give more --seconds"), "{told}");
     assert_eq!(log.lock().unwrap().len(), 1);
-    let (opened, log) = opened(lasting(200), false, takes);
+    let (opened, log) = opened(lasting(500), false, Duration::from_millis(50));
     let lived = Arc::new(opened.unwrap());
     assert!(matches!(wander(&mut env(&lived), 500), Err(EnvError::TimeIsOver)));
     assert!(lived.is_over() && (3..=10).contains(&log.lock().unwrap().len()));
