@@ -110,7 +110,7 @@ impl Pulse {
             Err(_) => self.silence += GLANCE,
         }
         let limit = if self.heard { limits.silence } else { limits.gather } + MERCY;
-        (self.silence > limit).then(|| self.silence.as_secs())
+        (self.silence > limit).then_some(self.silence.as_secs())
     }
 }
 
