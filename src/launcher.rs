@@ -4,6 +4,7 @@
 use std::fmt;
 
 use anyhow::{Context, Result, bail, ensure};
+use dynamiccl_spec::launchers;
 
 /// What a command's words say about its ranks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -15,51 +16,6 @@ pub struct Asked<'a> {
     /// Where rank 0 is reached.
     pub rendezvous: Option<&'a str>,
 }
-
-/// A launcher's name with its variables for the rank, all ranks, the ranks of this node, and the rank among those.
-struct Launcher {
-    name: &'static str,
-    rank: &'static str,
-    ranks: &'static [&'static str],
-    local: &'static str,
-    within: &'static str,
-}
-
-/// Those that start others first: torchrun may run under srun, mpirun within an allocation.
-const LAUNCHERS: [Launcher; 4] = [
-    Launcher {
-        name: "torchrun",
-        rank: "RANK",
-        ranks: &["WORLD_SIZE"],
-        local: "LOCAL_WORLD_SIZE",
-        within: "LOCAL_RANK",
-    },
-    Launcher {
-        name: "mpirun",
-        rank: "OMPI_COMM_WORLD_RANK",
-        ranks: &["OMPI_COMM_WORLD_SIZE"],
-        local: "OMPI_COMM_WORLD_LOCAL_SIZE",
-        within: "OMPI_COMM_WORLD_LOCAL_RANK",
-    },
-    Launcher {
-        name: "srun",
-        rank: "SLURM_PROCID",
-        ranks: &["SLURM_STEP_NUM_TASKS", "SLURM_NTASKS"],
-        local: "SLURM_TASKS_PER_NODE",
-        within: "SLURM_LOCALID",
-    },
-    Launcher {
-        name: "mpiexec",
-        rank: "PMI_RANK",
-        ranks: &["PMI_SIZE"],
-        local: "MPI_LOCALNRANKS",
-        within: HYDRA,
-    },
-];
-
-/// What only processes of Hydra have, which is the `mpiexec` of MPICH and of Intel. Within a job of Slurm it lets `srun` start
-/// its proxies, one for each node, and their variables are inherited: each process would be that proxy's rank.
-const HYDRA: &str = "MPI_LOCALRANKID";
 
 /// Where ranks meet if nobody says; torchrun's own port is its store's, so there it is the next.
 const PORT: u16 = 29_477;
@@ -93,8 +49,7 @@ impl Place {
             ensure!(rank < ranks, "--rank {rank}: ranks of {ranks} are 0 to {}", ranks - 1);
             return Ok(Place { rank, ranks, launcher: None, here: false, within: None, local: None });
         }
-        let hydra = get(HYDRA).is_some();
-        for launcher in LAUNCHERS.iter().filter(|launcher| !hydra || launcher.name != "srun") {
+        for launcher in launchers::to_ask(|name| get(name).is_some()) {
             let number = |name: &'static str| get(name).map(|value| (name, value));
             let Some(rank) = number(launcher.rank) else { continue };
             let Some(ranks) = launcher.ranks.iter().find_map(|name| number(name)) else { continue };

@@ -13,6 +13,7 @@ pub mod fnv;
 pub mod gates;
 pub mod ids;
 pub mod knobs;
+pub mod launchers;
 pub mod math;
 pub mod overrides;
 pub mod table;

@@ -6,13 +6,10 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use dynamiccl_spec::launchers;
 use dynamiccl_spec::variables::{
     MODE, PROFILE, PROFILE_KERNELS, PROFILE_MAX_MB, PROMETHEUS, PROMETHEUS_SECONDS,
 };
-
-/// The number of this process on its node, by the launchers that say it.
-const LOCAL_RANKS: [&str; 5] =
-    ["LOCAL_RANK", "SLURM_LOCALID", "OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "PMI_LOCAL_RANK"];
 
 const MAX_MB_DEFAULT: u64 = 256;
 /// node_exporter's textfile collector is read about as often.
@@ -56,7 +53,7 @@ impl Settings {
         if is_off || records.is_none() && metrics.is_none() {
             return None;
         }
-        let local = LOCAL_RANKS.iter().find_map(|name| text(name));
+        let local = launchers::within(text);
         let local = local.filter(|rank| !rank.is_empty() && rank.bytes().all(|byte| byte.is_ascii_digit()));
         let records_max = number(PROFILE_MAX_MB, MAX_MB_DEFAULT, 1 << 20) << 20;
         let metrics_every = Duration::from_secs(number(PROMETHEUS_SECONDS, SECONDS_DEFAULT, 86_400));
@@ -142,5 +139,15 @@ mod tests {
         // A rank that would lead out of the folder is no rank.
         let (settings, _) = read(&[(PROFILE, "/tmp/x"), ("LOCAL_RANK", "../3")]);
         assert!(settings.unwrap().process.starts_with("pid"));
+    }
+
+    /// Else all ranks of a node would write one file of metrics.
+    #[test]
+    fn a_rank_under_mpirun_within_a_job_of_slurm_has_its_own_name() {
+        let inherited = ("SLURM_LOCALID", "0");
+        for own in ["OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID"] {
+            let (settings, _) = read(&[(PROMETHEUS, "/tmp/y"), inherited, (own, "3")]);
+            assert_eq!(settings.unwrap().process, "3", "{own}");
+        }
     }
 }
