@@ -182,8 +182,11 @@ impl Nccl {
     }
 }
 
+/// As `2.28.9`. Up to 2.8 the minor version had one digit, and 2804 is 2.8.4 (`NCCL_VERSION` of `nccl.h`).
 fn release(code: c_int) -> String {
-    format!("{}.{}.{}", code / 10_000, code / 100 % 100, code % 100)
+    let (major, minor) =
+        if code < 10_000 { (code / 1_000, code / 100 % 10) } else { (code / 10_000, code / 100 % 100) };
+    format!("{major}.{minor}.{}", code % 100)
 }
 
 /// A collective, with as many floats as NCCL's function counts.
@@ -270,5 +273,16 @@ impl Drop for Communicator {
     fn drop(&mut self) {
         // SAFETY: begun once and ended once.
         unsafe { (self.nccl.0.end)(self.handle) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_are_releases() {
+        assert_eq!([22_809, 21_300, 20_902].map(release), ["2.28.9", "2.13.0", "2.9.2"]);
+        assert_eq!([2_708, 2_804].map(release), ["2.7.8", "2.8.4"]);
     }
 }

@@ -67,9 +67,6 @@ pub struct Tries {
     pub chunks: Vec<ChunkChoice>,
 }
 
-/// The first version of NCCL's interface that asks for chunk sizes.
-pub(crate) const CHUNKS_SINCE: u32 = 6;
-
 impl Tries {
     /// NCCL's own first, then every available pair with all channels and chunk sizes.
     pub fn orders(&self, table: &CostTable) -> Vec<Order> {

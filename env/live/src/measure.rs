@@ -7,10 +7,11 @@
 //! would take most of the time; and after some more only those that are near it.
 
 use dynamiccl_env::measure::Clock;
+use dynamiccl_spec::driven::CHUNKS_SINCE;
 use dynamiccl_spec::{ChunkChoice, Knobs, Order};
 
 use crate::beside::Beside;
-use crate::cell::{CHUNKS_SINCE, Cell, Tries};
+use crate::cell::{Cell, Tries};
 use crate::clock;
 use crate::crew::{Crew, LiveError};
 use crate::message::{Answer, Look, Request, Task, Timing, Warmed};

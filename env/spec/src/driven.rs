@@ -13,6 +13,9 @@ use crate::knobs::{ChannelChoice, ChunkChoice, Knobs};
 /// [`RawSeen`].
 pub const DRIVER: &str = "dynamicclDriver_v1";
 
+/// The first version of NCCL's interface that asks for chunk sizes.
+pub const CHUNKS_SINCE: u32 = 6;
+
 /// What has happened since the last order, as it crosses the border.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[repr(C)]

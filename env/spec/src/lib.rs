@@ -16,6 +16,7 @@ pub mod knobs;
 pub mod launchers;
 pub mod math;
 pub mod overrides;
+pub mod release;
 pub mod table;
 pub mod tiers;
 pub mod tuner;

@@ -3,6 +3,7 @@
 use std::ffi::{OsStr, c_int};
 use std::fmt;
 
+use dynamiccl_spec::release;
 use libloading::Library;
 
 /// Why there is no version.
@@ -18,7 +19,7 @@ pub enum VersionError {
 
 /// A release.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct NcclVersion(pub u32, pub u32, pub u32);
+pub struct NcclVersion(pub u64, pub u64, pub u64);
 
 impl NcclVersion {
     /// The release of the library with this path, or this name on the dynamic linker's search path.
@@ -30,17 +31,9 @@ impl NcclVersion {
         let mut code = 0;
         // SAFETY: a number to write to.
         let result = ask.map(|ask| unsafe { ask(&mut code) });
-        let code = u32::try_from(code).ok().filter(|code| matches!(result, Ok(0)) && *code > 0);
-        code.map(NcclVersion::from_code).ok_or(VersionError::Mute)
-    }
-
-    /// NCCL counts patches to a hundred since 2.9, and to ten before.
-    fn from_code(code: u32) -> Self {
-        if code < 10_000 {
-            NcclVersion(code / 1000, code / 100 % 10, code % 100)
-        } else {
-            NcclVersion(code / 10_000, code / 100 % 100, code % 100)
-        }
+        let code = u64::try_from(code).ok().filter(|_| matches!(result, Ok(0)));
+        let [major, minor, patch] = code.and_then(release::of_code).ok_or(VersionError::Mute)?;
+        Ok(NcclVersion(major, minor, patch))
     }
 }
 
@@ -53,13 +46,6 @@ impl fmt::Display for NcclVersion {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn codes_are_releases() {
-        assert_eq!(NcclVersion::from_code(22_809).to_string(), "2.28.9");
-        assert_eq!(NcclVersion::from_code(2_708).to_string(), "2.7.8");
-        assert!(NcclVersion::from_code(22_807) < NcclVersion::from_code(23_003));
-    }
 
     #[test]
     fn what_is_no_nccl_is_refused() {

@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use dynamiccl_gpu::{Buffer, Communicator, Cuda, Device, Event, Load, Nccl, Stream, UniqueId};
 use dynamiccl_host::{Driver, Plugin, Seen};
+use dynamiccl_spec::driven::CHUNKS_SINCE;
 use dynamiccl_spec::{Bytes, ChunkChoice, Collective, Order};
 
 use super::data::{self, Shape};
 use super::errors::WorkerError;
 use super::heart::Doing;
-use crate::cell::CHUNKS_SINCE;
 use crate::hex::{hex, unhex};
 use crate::message::{Answer, Look, Opening, Request, Surroundings, Task, Timing, Warmed};
 

@@ -14,7 +14,7 @@ use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 
-use dynamiccl_spec::Collective;
+use dynamiccl_spec::{Collective, release};
 
 use super::Log;
 use super::error::MeasureError;
@@ -37,12 +37,7 @@ pub(super) fn parse(input: impl BufRead, file: &Path, told: Option<Collective>) 
     reader.finish()
 }
 
-/// `2.28.3` of 22803; before 2.9 the minor version had one digit (2804 is 2.8.4).
+/// The release that the library's number says, as `2.28.3`.
 pub(super) fn version_of(code: u64) -> Option<String> {
-    let (major, minor, patch) = match code {
-        1_000..10_000 => (code / 1_000, code / 100 % 10, code % 100),
-        10_000..1_000_000 => (code / 10_000, code / 100 % 100, code % 100),
-        _ => return None,
-    };
-    Some(format!("{major}.{minor}.{patch}"))
+    release::of_code(code).map(|[major, minor, patch]| format!("{major}.{minor}.{patch}"))
 }

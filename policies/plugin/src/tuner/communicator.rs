@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 
 use dynamiccl_policies::shared_memo::SharedMemo;
+use dynamiccl_spec::driven::CHUNKS_SINCE;
 use dynamiccl_spec::features::{CallContext, Encoder, PastCall};
 use dynamiccl_spec::{Bytes, Collective, Decision, Gated, Gates, Head, Knobs, Order, Overrides, Path, Query};
 
@@ -13,7 +14,6 @@ use super::call::{Call, KEY};
 use super::chunk::Chunks;
 use super::decider::Decider;
 use super::driven;
-use super::opening::CHUNKS_SINCE;
 use crate::deployment::{Deployment, Schedules};
 use crate::float_mode::in_default_mode;
 use crate::logger::Logger;
@@ -50,7 +50,9 @@ pub(super) struct Hot {
     mode: Mode,
     /// Whether answers may be kept.
     pure: bool,
-    /// Whether the interface asks for chunk sizes. Where it does not, a call writes nothing that others read.
+    /// Whether the interface asks for chunk sizes. Where it does not, none is chosen: what counts on a chunk that nobody
+    /// asks for runs with NCCL's own, and a call writes nothing that others read. Ranks agree on it as they do on a
+    /// release, for NCCL lets no two releases into one communicator (`Mismatched NCCL version`, `src/init.cc`).
     chunked: bool,
     /// The version of the interface.
     interface: u8,

@@ -7,6 +7,7 @@
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 
+use dynamiccl_spec::driven::CHUNKS_SINCE;
 use dynamiccl_spec::{ChunkChoice, Order};
 
 use super::answer::Answer;
@@ -67,7 +68,7 @@ fn is_carried_out(interface: u32, order: Order, call: &Call, answer: Answer) -> 
         None => own,
     };
     let counted = answer.channels() == channels.requested().map(|channels| channels as i32);
-    let cut = chunk == ChunkChoice::Own || interface >= super::opening::CHUNKS_SINCE;
+    let cut = chunk == ChunkChoice::Own || interface >= CHUNKS_SINCE;
     wins && counted && cut
 }
 

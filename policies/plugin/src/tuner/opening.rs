@@ -13,10 +13,6 @@ use crate::settings::{Mode, Settings, SettingsError, Source, Unexpected, strict}
 
 /// The first version of the interface that hands over a table.
 const TABLES_SINCE: u32 = 3;
-/// The first version of the interface that asks for chunk sizes. With those before, none is chosen: what counts on a chunk
-/// that nobody asks for runs with NCCL's own. Ranks agree on it as they do on a release, for NCCL lets no two
-/// releases into one communicator (`Mismatched NCCL version`, `src/init.cc`).
-pub(super) const CHUNKS_SINCE: u32 = 6;
 
 /// What NCCL says of a communicator when it begins.
 #[derive(Debug, Clone)]
