@@ -14,6 +14,7 @@ pub mod gates;
 pub mod ids;
 pub mod knobs;
 pub mod launchers;
+pub mod loaded;
 pub mod math;
 pub mod overrides;
 pub mod release;

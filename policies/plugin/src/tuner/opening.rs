@@ -2,6 +2,7 @@
 
 use dynamiccl_spec::Gates;
 use dynamiccl_spec::features::Encoder;
+use dynamiccl_spec::loaded::{Loaded, Rule};
 use dynamiccl_spec::variables::{CONTEXT, DETERMINISTIC};
 
 use super::communicator::{Communicator, Hot};
@@ -92,7 +93,7 @@ impl Opening {
     fn tuned(&self, get: &impl Fn(&str) -> Option<String>) -> Result<Option<Communicator>, OpeningError> {
         let settings = Settings::read(get)?;
         if settings.mode == Mode::Off {
-            self.logger.info(&format!("{}, mode off: NCCL chooses by itself", self.begins()));
+            self.logger.info(&self.loaded(None).to_string());
             return Ok(None);
         }
         let policy = policy::load(&settings.source)?;
@@ -105,18 +106,16 @@ impl Opening {
             (None, _) => "walk (for tests only)".to_owned(),
         };
         let context = deployment.hash().map_or("none".to_owned(), |hash| format!("{hash:016x}"));
-        let fixed = match settings.fixed.join(", ") {
-            fixed if fixed.is_empty() => fixed,
-            fixed => format!(", fixed by the user: {fixed}"),
-        };
-        let deterministic = if settings.deterministic { ", deterministic" } else { "" };
         let tables = self.interface >= TABLES_SINCE;
-        let untuned = if tables { "" } else { " (nothing is tuned: NCCL hands over no table before 2.22)" };
-        self.logger.info(&format!(
-            "{}, policy {name}, context {context}, mode {}{untuned}{deterministic}{fixed}",
-            self.begins(),
-            settings.mode.name(),
-        ));
+        let rule = Rule {
+            policy: name,
+            context,
+            mode: settings.mode.name().to_owned(),
+            tables,
+            deterministic: settings.deterministic,
+            fixed: settings.fixed.join(", "),
+        };
+        self.logger.info(&self.loaded(Some(rule)).to_string());
         let left_out = deployment.left_out();
         if !left_out.is_empty() {
             let left_out = left_out.join(", ");
@@ -147,13 +146,13 @@ impl Opening {
         }))
     }
 
-    fn begins(&self) -> String {
+    fn loaded(&self, rule: Option<Rule>) -> Loaded {
         let Opening { interface, ranks, nodes, .. } = self;
         let id = self.id.map(|id| format!(", communicator {id:#018x}")).unwrap_or_default();
         let domains = self.domains.map_or(String::new(), |[domains, fewest, most]| {
             format!(", {domains} NVLink domains of {fewest} to {most} ranks")
         });
-        let version = env!("CARGO_PKG_VERSION");
-        format!("{version}, tuner v{interface}, {ranks} ranks on {nodes} nodes{domains}{id}")
+        let communicator = format!("tuner v{interface}, {ranks} ranks on {nodes} nodes{domains}{id}");
+        Loaded { version: env!("CARGO_PKG_VERSION").to_owned(), communicator, rule }
     }
 }

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use dynamiccl_host::Answers;
+use dynamiccl_spec::loaded::{Loaded, Rule};
 use serde::{Deserialize, Serialize};
 
 use super::super::library::{self, PREFIXES, as_nccl};
@@ -15,6 +16,8 @@ use crate::args::DoctorArgs;
 use crate::commands::machine;
 use crate::launcher::Place;
 
+/// How the library's lines begin.
+const SPEAKER: &str = "DynamICCL: ";
 /// What is left to NCCL.
 const OWN: &str = "own";
 
@@ -86,20 +89,23 @@ impl Facts {
         findings.extend(
             warnings
                 .iter()
-                .map(|text| Finding::new(level, text.strip_prefix("DynamICCL: ").unwrap_or(text).to_owned())),
+                .map(|text| Finding::new(level, text.strip_prefix(SPEAKER).unwrap_or(text).to_owned())),
         );
-        let line = answers.and_then(|answers| answers.begins.as_deref()).unwrap_or_default();
-        let part = |from: &str, to: &[&str]| between(line, from, to).unwrap_or(UNKNOWN).to_owned();
+        let loaded = loaded(answers, findings);
+        let rule = loaded.as_ref().and_then(|loaded| loaded.rule.as_ref());
+        let known = |word: Option<&String>| word.map_or(UNKNOWN, String::as_str).to_owned();
+        let of_rule = |word: fn(&Rule) -> &String| known(rule.map(word));
+        let is_off = loaded.is_some() && rule.is_none();
         let made = answers.and_then(|answers| answers.decisions.as_ref());
         let digest =
             made.map(|made| format!("{} ({} of {} calls changed)", made.digest, made.changed, made.asked));
         Facts {
             tuner: String::new(),
-            version: part("DynamICCL: ", &[", "]),
-            policy: part(", policy ", &[", context "]),
-            context: part(", context ", &[", mode "]),
-            mode: part(", mode ", &[", ", ": "]),
-            deterministic: if line.contains(", deterministic") { "1" } else { "0" }.to_owned(),
+            version: known(loaded.as_ref().map(|loaded| &loaded.version)),
+            policy: of_rule(|rule| &rule.policy),
+            context: of_rule(|rule| &rule.context),
+            mode: if is_off { "off".to_owned() } else { of_rule(|rule| &rule.mode) },
+            deterministic: if rule.is_some_and(|rule| rule.deterministic) { "1" } else { "0" }.to_owned(),
             fixed: String::new(),
             threads: OWN.to_owned(),
             buffer: OWN.to_owned(),
@@ -109,11 +115,19 @@ impl Facts {
     }
 }
 
-/// The text behind `from`, up to the first of the ends, or all of it.
-fn between<'a>(line: &'a str, from: &str, ends: &[&str]) -> Option<&'a str> {
-    let (_, rest) = line.split_once(from)?;
-    let end = ends.iter().filter_map(|end| rest.find(end)).min().unwrap_or(rest.len());
-    Some(&rest[..end])
+/// What the library says that it has loaded. Ranks with a line that is not understood would all have loaded the unknown,
+/// and seem to agree.
+fn loaded(answers: Option<&Answers>, findings: &mut Vec<Finding>) -> Option<Loaded> {
+    let line = answers?.begins.as_deref()?;
+    let loaded = line.strip_prefix(SPEAKER).and_then(Loaded::parse);
+    if loaded.is_none() {
+        let text = format!(
+            "what the library has loaded is not known, for this program does not understand \"{line}\": use the \
+             library of the same release"
+        );
+        findings.push(Finding::new(Level::Fault, text));
+    }
+    loaded
 }
 
 /// The names under which NCCL would look for the tuner, and whether it would look at all.
@@ -176,7 +190,7 @@ fn launch(env: Option<&Answers>, variables: &Variables, findings: &mut Vec<Findi
     let own = |name| variables.get(name).unwrap_or(OWN).to_owned();
     let Some(answers) = env else { return (own("NCCL_NTHREADS"), own("NCCL_BUFFSIZE")) };
     let Some(handed) = &answers.handed else {
-        let said = answers.env_warnings.iter().map(|text| text.strip_prefix("DynamICCL: ").unwrap_or(text));
+        let said = answers.env_warnings.iter().map(|text| text.strip_prefix(SPEAKER).unwrap_or(text));
         for text in said {
             // The tuner may have said the same.
             if !findings.iter().any(|finding| finding.text == text) {
@@ -197,7 +211,7 @@ fn listed(words: &[String]) -> String {
 mod tests {
     use super::*;
 
-    fn facts(line: &str) -> Facts {
+    fn facts(line: &str) -> (Facts, Vec<Finding>) {
         let answers = Answers {
             interfaces: Vec::new(),
             begins: Some(line.to_owned()),
@@ -206,14 +220,16 @@ mod tests {
             warnings: Vec::new(),
             env_warnings: Vec::new(),
         };
-        Facts::of(Some(&answers), &mut Vec::new())
+        let mut findings = Vec::new();
+        (Facts::of(Some(&answers), &mut findings), findings)
     }
 
     #[test]
     fn the_line_of_the_library_is_understood() {
         let line = "DynamICCL: 0.1.0, tuner v6, 2 ranks on 1 nodes, communicator 0x0, policy tiny 00aa, context 00bb, \
                     mode observe, deterministic, fixed by the user: NCCL_ALGO=Ring";
-        let facts = facts(line);
+        let (facts, findings) = facts(line);
+        assert_eq!(findings, []);
         assert_eq!((facts.version.as_str(), facts.policy.as_str()), ("0.1.0", "tiny 00aa"));
         assert_eq!((facts.context.as_str(), facts.mode.as_str()), ("00bb", "observe"));
         assert_eq!(facts.deterministic, "1");
@@ -221,7 +237,18 @@ mod tests {
 
     #[test]
     fn off_has_no_policy() {
-        let facts = facts("DynamICCL: 0.1.0, tuner v6, 2 ranks on 1 nodes, mode off: NCCL chooses by itself");
+        let (facts, findings) =
+            facts("DynamICCL: 0.1.0, tuner v6, 2 ranks on 1 nodes, mode off: NCCL chooses by itself");
         assert_eq!((facts.mode.as_str(), facts.policy.as_str()), ("off", UNKNOWN));
+        assert_eq!(findings, []);
+    }
+
+    #[test]
+    fn a_line_that_is_not_understood_is_a_fault() {
+        for line in ["DynamICCL: 9.9.9, tuner v6, 2 ranks on 1 nodes, rule tiny 00aa", "TUNER/Plugin: another"] {
+            let (facts, findings) = facts(line);
+            assert_eq!((facts.policy.as_str(), findings[0].level), (UNKNOWN, Level::Fault));
+            assert!(findings[0].text.contains(line), "{findings:?}");
+        }
     }
 }
