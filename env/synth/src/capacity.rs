@@ -1,4 +1,7 @@
 //! The proof that a run never asked more of a link than it carries: flows added up over time.
+//!
+//! It is the executor that it proves, whatever the schedule: tests hold the executor to it, and no command runs a schedule
+//! once more for it.
 
 use std::collections::HashMap;
 

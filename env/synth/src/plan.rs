@@ -219,7 +219,7 @@ fn fastest<E>(
 }
 
 impl Plan {
-    /// Whether the schedule is proved.
+    /// Whether the schedule is proved to do what its collective promises.
     pub fn verified(&self) -> bool {
         verify(&self.schedule, &self.sketch).is_ok()
     }
