@@ -210,7 +210,7 @@ proptest! {
         let table = communicator.cost_table(collective, bytes, 1);
         if let Some(decision) = communicator.decide_from(&table, bytes) {
             let done = communicator.realise(collective, bytes, &table, &Knobs::OWN).unwrap();
-            let launch = communicator.launch(collective, decision.pair, bytes, decision.channels);
+            let launch = communicator.launch(collective, decision.pair, bytes, decision.channels, ChunkChoice::Own);
             prop_assert_eq!((done.pair, done.max_channels), (decision.pair, decision.channels));
             prop_assert_eq!((done.channels, done.threads), (launch.channels, decision.threads));
             prop_assert_eq!(done.chunk_bytes, launch.chunk_bytes);
@@ -235,7 +235,7 @@ proptest! {
         let parts = if collective.is_sharded() { u64::from(communicator.ranks()) } else { 1 };
         let whole = (bytes / parts).max(1) * parts;
         for (pair, _) in communicator.cost_table(collective, bytes, 1).available() {
-            let launch = communicator.launch(collective, pair, bytes, channels);
+            let launch = communicator.launch(collective, pair, bytes, channels, ChunkChoice::Own);
             let middle = launch.share[1] * u64::from(launch.channels.saturating_sub(2));
             prop_assert_eq!(launch.share[0] + middle + launch.share[2], whole, "{} {:?}", pair, launch);
             prop_assert!(launch.channels <= communicator.channel_limit(pair).min(at_most(channels)));

@@ -10,7 +10,7 @@ use std::collections::HashMap;
 
 use dynamiccl_env::cluster::{Cluster, CommOptions};
 use dynamiccl_env::nccl::{Communicator, Version};
-use dynamiccl_spec::{Collective, CostTable, Overrides, Pair};
+use dynamiccl_spec::{ChunkChoice, Collective, CostTable, Overrides, Pair};
 use support::{Mismatches, percent_6g};
 
 /// Communicators by what their rows have in common.
@@ -113,7 +113,7 @@ fn every_launch_is_nccls() {
         let bytes = number(&row, "size_bytes");
         let communicator = communicators.get(&row["topology"], number(&row, "n_nodes"), Version::V2_30, "");
         let decision = communicator.decide(collective, bytes, 1).unwrap();
-        let launch = communicator.launch(collective, decision.pair, bytes, decision.channels);
+        let launch = communicator.launch(collective, decision.pair, bytes, decision.channels, ChunkChoice::Own);
         let ours = format!(
             "{} {} {} {} {} {} {}",
             decision.pair,
@@ -158,7 +158,7 @@ fn odd_sizes_node_counts_releases_and_settings_are_nccls() {
             .available()
             .map(|(pair, micros)| {
                 let (channels, threads) = communicator.channels_threads(pair, bytes);
-                let launch = communicator.launch(collective, pair, bytes, channels);
+                let launch = communicator.launch(collective, pair, bytes, channels, ChunkChoice::Own);
                 let micros = percent_6g(f64::from(micros));
                 format!("{pair}={micros}:{channels}:{threads}:{}:{}", launch.channels, launch.chunk_bytes)
             })

@@ -20,7 +20,7 @@ mod wiring;
 
 use dynamiccl_spec::{Algorithm, ChunkChoice, Collective, Pair};
 
-use crate::nccl::{Communicator, Realised};
+use crate::nccl::{Communicator, Launch, Realised};
 pub use constants::{Constants, ConstantsError, ConstantsFile};
 pub use fabric::Fabric;
 pub use surroundings::{Surroundings, compute_stretch};
@@ -63,7 +63,8 @@ impl Call {
         let (own, threads) = communicator.channels_threads(pair, bytes);
         let limit = communicator.channel_limit(pair).max(1);
         let most = channels.unwrap_or(own).clamp(1, limit);
-        let (channels, chunk_bytes) = communicator.chunked(collective, pair, bytes, most, chunk);
+        let Launch { channels, chunk_bytes, .. } =
+            communicator.launch(collective, pair, bytes, most, chunk);
         Call { collective, bytes, pair, channels, threads, chunk_bytes, pipelined: 1 }
     }
 }

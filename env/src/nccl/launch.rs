@@ -1,7 +1,7 @@
 //! How the scheduler splits a call's bytes over channels, and the chunk in which each channel moves
 //! them (`scheduleCollTasksToPlan` and `calcCollChunking` in `enqueue.cc`).
 
-use dynamiccl_spec::{Algorithm, Collective, Pair, Protocol};
+use dynamiccl_spec::{Algorithm, ChunkChoice, Collective, Pair, Protocol};
 
 use super::comm::Communicator;
 use super::nvls;
@@ -42,16 +42,30 @@ const fn buffer_chunk(collective: Collective, pair: Pair) -> u64 {
     }
 }
 
-pub(super) const fn align(chunk: u64, protocol: Protocol) -> u64 {
+const fn align(chunk: u64, protocol: Protocol) -> u64 {
     chunk / protocol.grain() * protocol.grain()
 }
 
+fn chosen_chunk(collective: Collective, pair: Pair, own: u64, choice: ChunkChoice) -> u64 {
+    // The ceiling bounds what a plugin adds, never what NCCL has chosen itself.
+    let ceiling = chunk_ceiling(collective, pair).max(own);
+    align(choice.apply(own, pair).min(ceiling), pair.protocol).max(pair.protocol.grain())
+}
+
 impl Communicator {
-    /// What NCCL launches for a call that is alone in its group, given a budget of channels.
-    pub fn launch(&self, collective: Collective, pair: Pair, bytes: u64, max_channels: u32) -> Launch {
+    /// What NCCL launches for a call that is alone in its group, given a budget of channels, where this chunk is asked for.
+    pub fn launch(
+        &self,
+        collective: Collective,
+        pair: Pair,
+        bytes: u64,
+        max_channels: u32,
+        chunk: ChunkChoice,
+    ) -> Launch {
         let (channels, share) = self.split(collective, pair, bytes, max_channels);
-        let chunk = self.raw_chunk(collective, pair, bytes, channels, share[0]);
-        Launch { channels, share, chunk_bytes: align(chunk, pair.protocol) }
+        let own = self.raw_chunk(collective, pair, bytes, channels, share[0]);
+        let chunk = if self.version.has_chunk_knob() { chunk } else { ChunkChoice::Own };
+        Launch { channels, share, chunk_bytes: chosen_chunk(collective, pair, own, chunk) }
     }
 
     /// Whether NCCL runs the pair through its CollNet path, where all channels walk the whole buffer.
@@ -64,7 +78,7 @@ impl Communicator {
     }
 
     /// Channels and their shares.
-    pub(super) fn split(
+    fn split(
         &self,
         collective: Collective,
         pair: Pair,
@@ -88,7 +102,7 @@ impl Communicator {
     }
 
     /// NCCL's chunk before it is rounded to grains: what a plugin is shown.
-    pub(super) fn raw_chunk(
+    fn raw_chunk(
         &self,
         collective: Collective,
         pair: Pair,

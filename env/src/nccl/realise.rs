@@ -1,9 +1,9 @@
 //! What becomes of a choice of knobs when real NCCL carries it out through a tuner plugin.
 
-use dynamiccl_spec::{ChunkChoice, Collective, CostTable, Knobs, Pair};
+use dynamiccl_spec::{Collective, CostTable, Knobs, Pair};
 
 use super::comm::Communicator;
-use super::launch::{align, chunk_ceiling};
+use super::launch::Launch;
 
 /// A choice of knobs as NCCL runs it, after all of its caps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,30 +39,10 @@ impl Communicator {
         let (own_channels, threads) = self.channels_threads_with(pair, bytes, most_threads);
         let limit = self.channel_limit(pair).max(1);
         let max_channels = knobs.channels.requested().unwrap_or(own_channels).clamp(1, limit);
-        let (channels, chunk_bytes) = self.chunked(collective, pair, bytes, max_channels, knobs.chunk);
+        let Launch { channels, chunk_bytes, .. } =
+            self.launch(collective, pair, bytes, max_channels, knobs.chunk);
         Some(Realised { pair, max_channels, channels, threads, chunk_bytes })
     }
-
-    /// Channels that run, given a budget of them, and the chunk in which each moves its bytes where this one is asked for.
-    pub(crate) fn chunked(
-        &self,
-        collective: Collective,
-        pair: Pair,
-        bytes: u64,
-        max_channels: u32,
-        chunk: ChunkChoice,
-    ) -> (u32, u64) {
-        let (channels, share) = self.split(collective, pair, bytes, max_channels);
-        let own = self.raw_chunk(collective, pair, bytes, channels, share[0]);
-        let chunk = if self.version.has_chunk_knob() { chunk } else { ChunkChoice::Own };
-        (channels, chosen_chunk(collective, pair, own, chunk))
-    }
-}
-
-fn chosen_chunk(collective: Collective, pair: Pair, own: u64, choice: ChunkChoice) -> u64 {
-    // The ceiling bounds what a plugin adds, never what NCCL has chosen itself.
-    let ceiling = chunk_ceiling(collective, pair).max(own);
-    align(choice.apply(own, pair).min(ceiling), pair.protocol).max(pair.protocol.grain())
 }
 
 #[cfg(test)]
@@ -70,7 +50,7 @@ mod tests {
     use super::*;
     use crate::cluster::{Cluster, CommOptions};
     use crate::nccl::Version;
-    use dynamiccl_spec::{Algorithm::*, ChannelChoice, Protocol::*, ThreadChoice};
+    use dynamiccl_spec::{Algorithm::*, ChannelChoice, ChunkChoice, Protocol::*, ThreadChoice};
 
     const MIB: u64 = 1 << 20;
 
