@@ -113,7 +113,8 @@ fn every_launch_is_nccls() {
         let bytes = number(&row, "size_bytes");
         let communicator = communicators.get(&row["topology"], number(&row, "n_nodes"), Version::V2_30, "");
         let decision = communicator.decide(collective, bytes, 1).unwrap();
-        let launch = communicator.launch(collective, decision.pair, bytes, decision.channels, ChunkChoice::Own);
+        let launch =
+            communicator.launch(collective, decision.pair, bytes, decision.channels, ChunkChoice::Own);
         let ours = format!(
             "{} {} {} {} {} {} {}",
             decision.pair,

@@ -63,8 +63,7 @@ impl Call {
         let (own, threads) = communicator.channels_threads(pair, bytes);
         let limit = communicator.channel_limit(pair).max(1);
         let most = channels.unwrap_or(own).clamp(1, limit);
-        let Launch { channels, chunk_bytes, .. } =
-            communicator.launch(collective, pair, bytes, most, chunk);
+        let Launch { channels, chunk_bytes, .. } = communicator.launch(collective, pair, bytes, most, chunk);
         Call { collective, bytes, pair, channels, threads, chunk_bytes, pipelined: 1 }
     }
 }

@@ -78,13 +78,7 @@ impl Communicator {
     }
 
     /// Channels and their shares.
-    fn split(
-        &self,
-        collective: Collective,
-        pair: Pair,
-        bytes: u64,
-        max_channels: u32,
-    ) -> (u32, [u64; 3]) {
+    fn split(&self, collective: Collective, pair: Pair, bytes: u64, max_channels: u32) -> (u32, [u64; 3]) {
         let limit = self.channel_limit(pair).max(1);
         let wanted = max_channels.clamp(1, limit);
         if self.is_collnet(pair) {

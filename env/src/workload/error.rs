@@ -45,16 +45,4 @@ pub enum WorkloadError {
         /// What to give instead.
         remedy: String,
     },
-    /// Programs of several stages that wait for each other for ever.
-    #[error("stage {stage} waits for ever at its call {call} ({waiting_for}): {remedy}")]
-    Deadlock {
-        /// The stage.
-        stage: u8,
-        /// Position in its program.
-        call: usize,
-        /// The call.
-        waiting_for: String,
-        /// What to do about it.
-        remedy: String,
-    },
 }

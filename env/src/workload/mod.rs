@@ -19,8 +19,6 @@ mod presets;
 mod recipe;
 mod replicas;
 mod script;
-mod timeline;
-mod windows;
 
 pub use compression::{Effective, effective, usual_rate};
 pub use error::WorkloadError;
@@ -31,5 +29,3 @@ pub use model::ModelShape;
 pub use planned::{Phase, Planned, Program};
 pub use presets::presets;
 pub use recipe::{BUCKET_BYTES, FIRST_BUCKET_BYTES, Recipe};
-pub use timeline::{Event, Timeline, merge, timeline};
-pub use windows::{Circuit, Traffic, Window};

@@ -2,12 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use dynamiccl_env::workload::{
-    Group, Layout, ModelShape, Planned, Program, Recipe, WorkloadError, iteration, merge, timeline,
-};
+use dynamiccl_env::workload::{Group, Layout, ModelShape, Planned, Program, Recipe, iteration};
 use dynamiccl_spec::{Compression, Role, SyncMode};
 use proptest::prelude::*;
 
+use crate::timeline::{merge, timeline};
 use crate::{A100, small};
 
 /// What goes from one stage to another, in order: bytes and micro-batch.
@@ -108,7 +107,7 @@ proptest! {
     fn one_stage_is_never_slower_than_its_calls_in_a_row(recipe in any_recipe()) {
         let recipe = Recipe { layout: Layout { pp: 1, ..recipe.layout }, ..recipe };
         let program = &programs(&recipe, true)[0];
-        let merged = timeline(&recipe, A100, duration).unwrap();
+        let merged = timeline(&recipe, A100, duration);
         let in_a_row = program.compute() + program.calls.iter().map(duration).sum::<f64>();
         prop_assert!(merged.length <= in_a_row * (1.0 + 1e-9));
         let blocking: f64 = program.calls.iter().filter(|call| call.blocking).map(duration).sum();
@@ -143,6 +142,5 @@ fn programs_that_do_not_fit_are_told_apart() {
     let receive = programs[1].calls.iter().position(|call| call.role == Role::ActivationRecv).unwrap();
     programs[1].calls.remove(receive);
     let error = merge(&programs, duration).unwrap_err();
-    assert!(matches!(error, WorkloadError::Deadlock { .. }), "{error}");
-    assert!(error.to_string().contains("a receive for every send"), "{error}");
+    assert!(error.contains("stage 0 waits for ever at its call"), "{error}");
 }

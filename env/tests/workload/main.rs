@@ -4,6 +4,8 @@ mod any_layout;
 mod by_hand;
 mod photonic_rails;
 mod replicas;
+mod timeline;
+mod windows;
 
 use std::collections::BTreeMap;
 

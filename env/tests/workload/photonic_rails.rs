@@ -1,9 +1,10 @@
 //! The job of "Photonic Rails in ML Datacenters", §3.1: Llama3-8B, TP 4, FSDP 2, PP 2 or 3, micro-batches
 //! of 2. The paper does not give the sequence; 4096 is what makes a transfer 64 MiB.
 
-use dynamiccl_env::workload::{Group, Layout, ModelShape, Phase, Planned, Recipe, Timeline, timeline};
+use dynamiccl_env::workload::{Group, Layout, ModelShape, Phase, Planned, Recipe};
 use dynamiccl_spec::Collective::{AllGather, AllReduce, ReduceScatter, SendRecv};
 
+use crate::timeline::{Event, Timeline, timeline};
 use crate::{A100, program, volumes};
 
 const MIB: f64 = (1 << 20) as f64;
@@ -64,13 +65,13 @@ fn figure(timeline: &Timeline) -> Vec<String> {
 
 #[test]
 fn two_stages_take_turns_as_in_figure_3a() {
-    let figure = figure(&timeline(&job(2, 2), A100, perlmutter).unwrap());
+    let figure = figure(&timeline(&job(2, 2), A100, perlmutter));
     assert_eq!(figure.join(" "), "AG0 0>1 AG1 0>1 1>0 RS1 RS0 AR");
 }
 
 #[test]
 fn three_stages_take_turns_as_in_figure_3b() {
-    let figure = figure(&timeline(&job(3, 3), A100, perlmutter).unwrap());
+    let figure = figure(&timeline(&job(3, 3), A100, perlmutter));
     let warm_up = "AG0 0>1 AG1 0>1 1>2 AG2";
     let steady = "1>2 2>1 0>1 1>0 1>2 2>1";
     let cool_down = "1>0 2>1 RS2 1>0 RS1 RS0 AR";
@@ -79,11 +80,9 @@ fn three_stages_take_turns_as_in_figure_3b() {
 
 #[test]
 fn a_stage_gathers_only_once_its_input_is_there() {
-    let timeline = timeline(&job(2, 4), A100, perlmutter).unwrap();
+    let timeline = timeline(&job(2, 4), A100, perlmutter);
     let first = |stage, collective| {
-        let of = |event: &&dynamiccl_env::workload::Event| {
-            event.stage == stage && event.planned.collective == collective
-        };
+        let of = |event: &&Event| event.stage == stage && event.planned.collective == collective;
         *timeline.events.iter().find(of).unwrap()
     };
     assert_eq!(first(0, AllGather).start, 0.0);
@@ -94,7 +93,7 @@ fn a_stage_gathers_only_once_its_input_is_there() {
 #[test]
 fn most_windows_are_longer_than_a_millisecond() {
     for (pp, micro_batches) in [(2, 2), (2, 4), (2, 8), (3, 3), (3, 6)] {
-        let timeline = timeline(&job(pp, micro_batches), A100, perlmutter).unwrap();
+        let timeline = timeline(&job(pp, micro_batches), A100, perlmutter);
         let windows = timeline.windows(on_rail);
         let long = windows.iter().filter(|window| window.length > 1e3).count();
         assert!(long as f64 > 0.75 * windows.len() as f64, "{pp}, {micro_batches}: {long}");

@@ -245,7 +245,9 @@ mod tests {
 
     #[test]
     fn a_line_that_is_not_understood_is_a_fault() {
-        for line in ["DynamICCL: 9.9.9, tuner v6, 2 ranks on 1 nodes, rule tiny 00aa", "TUNER/Plugin: another"] {
+        for line in
+            ["DynamICCL: 9.9.9, tuner v6, 2 ranks on 1 nodes, rule tiny 00aa", "TUNER/Plugin: another"]
+        {
             let (facts, findings) = facts(line);
             assert_eq!((facts.policy.as_str(), findings[0].level), (UNKNOWN, Level::Fault));
             assert!(findings[0].text.contains(line), "{findings:?}");

@@ -1,11 +1,10 @@
 //! Idle times of a rail between phases of traffic, as §3.1 of "Photonic Rails in ML Datacenters"
 //! defines them: from the end of everything in one phase to the first start of the next.
 
+use dynamiccl_env::workload::{Group, Planned};
 use dynamiccl_spec::Role;
 
-use super::group::Group;
-use super::planned::Planned;
-use super::timeline::{Event, Timeline};
+use crate::timeline::{Event, Timeline};
 
 /// Who talks to whom on a rail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
