@@ -160,7 +160,7 @@ fn shuffle(calls: &mut [Planned], rng: &mut ChaCha8Rng) {
 
 impl Training {
     fn synchronises(&self) -> bool {
-        self.recipe.sync != SyncMode::Local || self.since_sync + 1 >= self.recipe.tau
+        self.recipe.synchronises(self.since_sync)
     }
 
     fn program(&self) -> &Program {

@@ -75,9 +75,9 @@ impl Recipe {
         u64::from(self.micro_batch_size) * u64::from(self.model.sequence / self.layout.cp)
     }
 
-    /// Whether replicas synchronise after this many iterations, counted from 0.
-    pub fn synchronises(&self, iteration: u64) -> bool {
-        self.sync != SyncMode::Local || (iteration + 1).is_multiple_of(u64::from(self.tau.max(1)))
+    /// Whether replicas synchronise at the end of an iteration before which so many have ended without.
+    pub fn synchronises(&self, since: u32) -> bool {
+        self.sync != SyncMode::Local || since + 1 >= self.tau
     }
 
     /// Whether such a job can run.

@@ -122,10 +122,10 @@ fn compression_changes_bytes_and_calls() {
 fn local_sgd_synchronises_every_tau_iterations() {
     let mut recipe = Recipe { sync: SyncMode::Local, tau: 4, ..job("gpt2_xl", 8) };
     let synchronised: Vec<u64> = (0..12)
-        .map(|i| bytes(&gradients(&iteration(&recipe, 0, recipe.synchronises(i), A100).unwrap())))
+        .map(|i| bytes(&gradients(&iteration(&recipe, 0, recipe.synchronises(i % 4), A100).unwrap())))
         .collect();
     let whole = recipe.model.params() * 4;
-    let expected: Vec<u64> = (0..12).map(|i| if i % 4 == 3 { whole } else { 0 }).collect();
+    let expected: Vec<u64> = (0..12u32).map(|i| if i % 4 == 3 { whole } else { 0 }).collect();
     assert_eq!(synchronised, expected);
     let quiet = iteration(&recipe, 0, false, A100).unwrap();
     assert!(quiet.calls.is_empty(), "nobody waits for anybody: {:?}", quiet.calls);
