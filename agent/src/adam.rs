@@ -28,11 +28,6 @@ impl Adam {
         Adam { steps: 0, means: vec![0.0; width], squares: vec![0.0; width] }
     }
 
-    /// Steps taken so far.
-    pub fn steps(&self) -> u64 {
-        self.steps
-    }
-
     /// Numbers that it moves.
     pub fn width(&self) -> usize {
         self.means.len()
@@ -105,7 +100,7 @@ mod tests {
         for (value, expected) in values.iter().zip([1.0 - moved, 1.0 + moved, 1.0]) {
             assert!((value - expected).abs() < 1e-6, "{value} and not {expected}");
         }
-        assert_eq!(adam.steps(), 1);
+        assert_eq!(adam.steps, 1);
     }
 
     #[test]

@@ -178,7 +178,7 @@ proptest! {
     ) {
         let communicator = Communicator::new(&spec);
         prop_assert!((1..=64).contains(&communicator.channels()));
-        prop_assert!(communicator.nvls_channels() <= 64);
+        prop_assert!(Pair::all().all(|pair| communicator.channel_limit(pair) <= 64));
 
         let table = communicator.cost_table(collective, bytes, pipe_ops);
         check_table(&table)?;

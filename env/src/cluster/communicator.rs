@@ -86,7 +86,7 @@ impl Cluster {
 
 #[cfg(test)]
 mod tests {
-    use dynamiccl_spec::{Algorithm, Collective, Pair};
+    use dynamiccl_spec::{Algorithm, Collective, Pair, Protocol};
 
     use super::*;
 
@@ -95,8 +95,9 @@ mod tests {
         let cluster = Cluster::load("dgx_h100").unwrap();
         let communicator = cluster.communicator(4, &CommOptions::default()).unwrap();
         assert_eq!((communicator.nodes(), communicator.ranks(), communicator.ranks_per_node()), (4, 32, 8));
+        let nvls = Pair::new(Algorithm::Nvls, Protocol::Simple);
         assert_eq!(
-            (communicator.channels(), communicator.nvls_channels(), communicator.nvls_heads()),
+            (communicator.channels(), communicator.channel_limit(nvls), communicator.nvls_heads()),
             (16, 16, 8)
         );
         assert_eq!(communicator.version(), Version::V2_30);

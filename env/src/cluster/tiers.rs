@@ -19,18 +19,9 @@ impl Cluster {
         tiers::tier(self.tier_steps(), nodes).unwrap_or(0)
     }
 
-    /// The highest tier of any communicator on this cluster.
-    pub fn tier_max(&self) -> u8 {
-        self.tiers.iter().map(|from| from.tier).max().unwrap_or(0)
-    }
-
-    /// The share of rank pairs at each tier, for a communicator of this many full nodes.
-    pub fn tier_mix(&self, nodes: u32) -> [f64; TIERS] {
-        self.tier_mix_of(nodes, self.gpus_per_node)
-    }
-
-    /// The same with only some ranks in every node. Nodes fill one group after the other.
-    pub fn tier_mix_of(&self, nodes: u32, ranks_per_node: u32) -> [f64; TIERS] {
+    /// The share of rank pairs at each tier, for a communicator of this many nodes with so many ranks each. Nodes fill one
+    /// group after the other.
+    pub fn tier_mix(&self, nodes: u32, ranks_per_node: u32) -> [f64; TIERS] {
         tiers::mix(self.tier_steps(), self.node_tier(), nodes, ranks_per_node)
     }
 
@@ -85,7 +76,6 @@ mod tests {
     fn the_tier_is_that_of_the_most_distant_ranks() {
         let cluster = Cluster::load("dgx_h100").unwrap();
         assert_eq!([1, 2, 4, 5, 1000].map(|nodes| cluster.tier(nodes)), [1, 2, 2, 3, 3]);
-        assert_eq!(cluster.tier_max(), 3);
         let tcp = Cluster::load("tcp10g_1gpu").unwrap();
         assert_eq!([1, 2, 64].map(|nodes| tcp.tier(nodes)), [4, 4, 4]);
     }
@@ -93,14 +83,14 @@ mod tests {
     #[test]
     fn the_mix_counts_pairs_by_hand() {
         let cluster = Cluster::load("dgx_h100").unwrap();
-        assert_eq!(cluster.tier_mix(1), [0.0, 1.0, 0.0, 0.0, 0.0]);
+        assert_eq!(cluster.tier_mix(1, 8), [0.0, 1.0, 0.0, 0.0, 0.0]);
 
         // Two nodes of 8: 56 pairs inside, 64 across.
-        let mix = cluster.tier_mix(2);
+        let mix = cluster.tier_mix(2, 8);
         assert!((mix[1] - 56.0 / 120.0).abs() < 1e-12 && (mix[2] - 64.0 / 120.0).abs() < 1e-12);
 
         // Five nodes: four share a rack, the fifth stands alone.
-        let mix = cluster.tier_mix(5);
+        let mix = cluster.tier_mix(5, 8);
         let all = 40.0 * 39.0 / 2.0;
         assert!((mix[1] - 5.0 * 28.0 / all).abs() < 1e-12);
         assert!((mix[2] - 6.0 * 64.0 / all).abs() < 1e-12);
@@ -112,7 +102,7 @@ mod tests {
         for name in Cluster::names() {
             let cluster = Cluster::load(name).unwrap();
             for nodes in [1, 2, 3, 4, 5, 7, 16, 33, 1000, 100_000] {
-                let mix = cluster.tier_mix(nodes);
+                let mix = cluster.tier_mix(nodes, cluster.gpus_per_node);
                 assert!((mix.iter().sum::<f64>() - 1.0).abs() < 1e-9, "{name} {nodes}: {mix:?}");
                 assert!(mix.iter().all(|share| (0.0..=1.0).contains(share)), "{name} {nodes}: {mix:?}");
             }
@@ -121,7 +111,7 @@ mod tests {
 
     #[test]
     fn one_rank_per_node_has_no_pair_inside() {
-        let mix = Cluster::load("dgx_h100").unwrap().tier_mix_of(4, 1);
+        let mix = Cluster::load("dgx_h100").unwrap().tier_mix(4, 1);
         assert_eq!(mix, [0.0, 0.0, 1.0, 0.0, 0.0]);
     }
 
@@ -133,7 +123,7 @@ mod tests {
         let hop = |cluster: &Cluster| cluster.inter.as_ref().unwrap().hop;
         assert_eq!(hop(&far), hop(&Cluster::load("tier4").unwrap()));
         assert_eq!((&far.graphs, &far.intra), (&near.graphs, &near.intra));
-        assert_eq!(far.tier_mix(1), near.tier_mix(1));
+        assert_eq!(far.tier_mix(1, 8), near.tier_mix(1, 8));
         assert_eq!(far.name, "dgx_h100_at_tier4");
     }
 }

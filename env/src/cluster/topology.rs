@@ -5,7 +5,6 @@
 //! NCCL's search runs on both alike.
 
 use super::{CpuArch, CpuVendor};
-use crate::nccl::graph::PathType;
 
 /// One node, or all hosts of one NVLink domain.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -196,11 +195,6 @@ impl Topology {
     /// Hosts that it spans.
     pub fn hosts(&self) -> usize {
         self.sockets.iter().map(|socket| socket.host as usize + 1).max().unwrap_or(0)
-    }
-
-    /// The nearest path from any GPU to any NIC, where there is a NIC.
-    pub fn nic_path(&self) -> Option<PathType> {
-        super::search::nearest_nic(self)
     }
 
     /// Every device, depth first, as NCCL numbers them.

@@ -47,7 +47,7 @@ impl Job {
 
     /// Where a communicator that lies like this really is.
     pub fn topology(&self, place: &Placement) -> Topology {
-        let mix = self.cluster.tier_mix_of(place.nodes, place.ranks_per_node);
+        let mix = self.cluster.tier_mix(place.nodes, place.ranks_per_node);
         Topology {
             ranks: place.nodes * place.ranks_per_node,
             nodes: place.nodes,

@@ -22,7 +22,7 @@ use dynamiccl_spec::{Algorithm, Collective, Protocol};
 pub use circumstances::Circumstances;
 pub use clock::Clock;
 pub use error::{Fault, MeasureError};
-pub use sniff::{read_log, read_log_as};
+pub use sniff::read_log_as;
 
 /// One measured time.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -11,11 +11,6 @@ use super::sheet::Sheet;
 use super::sweep;
 use super::{Log, nccl_tests_json, nccl_tests_text, tables};
 
-/// Reads a log of any kind.
-pub fn read_log(file: &Path) -> Result<Log, MeasureError> {
-    read_log_as(file, None)
-}
-
 /// Reads a log of any kind; `told` overrides what a log of nccl-tests says it measured.
 pub fn read_log_as(file: &Path, told: Option<Collective>) -> Result<Log, MeasureError> {
     let mut start = Vec::new();

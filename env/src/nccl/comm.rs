@@ -169,11 +169,6 @@ impl Communicator {
         self.channels
     }
 
-    /// Channels that NVLS uses; 0 where the machine has no NVLS.
-    pub fn nvls_channels(&self) -> u32 {
-        if self.shape.nvls { self.nvls.channels } else { 0 }
-    }
-
     /// GPUs of a node that own a part of an NVLS reduction; 0 where the machine has no NVLS.
     pub fn nvls_heads(&self) -> u32 {
         self.shape.nvls_heads

@@ -35,11 +35,6 @@ impl Plan {
         heard.0
     }
 
-    /// The answers, request by request.
-    pub fn answers(&self) -> &[Decision] {
-        &self.answers
-    }
-
     /// Searches the best plan for these iterations of a job; `step` hears of every plan that is tried and stops with its
     /// error.
     pub fn search<X>(

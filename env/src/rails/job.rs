@@ -61,18 +61,13 @@ impl Job {
         })
     }
 
-    /// The paper's job with other degrees: Llama3-8B, tensor parallelism inside the server.
-    pub fn paper(pp: u32, fsdp: u32, micro_batches: u32) -> Result<Job, RailsError> {
-        Job::new(paper_recipe(pp, fsdp, micro_batches), Timing::default(), Fabric::default())
-    }
-
     /// The same job with switches that take so long.
     pub fn with_delay(&self, delay_us: f64) -> Job {
         Job { fabric: self.fabric.with_delay(delay_us), ..self.clone() }
     }
 }
 
-/// The paper's job with other degrees.
+/// The paper's job with other degrees: Llama3-8B, tensor parallelism inside the server.
 pub fn paper_recipe(pp: u32, fsdp: u32, micro_batches: u32) -> Recipe {
     let mut model = ModelShape::preset("llama3_8b").expect("a preset");
     model.sequence = SEQUENCE;

@@ -56,23 +56,6 @@ impl Schedule {
     pub fn total(&self) -> f64 {
         self.total
     }
-
-    /// What a GPU sends in a round, as (whose, for whom), all by their place in the ring. Of a reduction, `whose`
-    /// names the chunk, whoever has added to it.
-    pub fn carried(&self, place: usize, round: usize) -> Vec<(usize, usize)> {
-        let n = self.gpus;
-        let back = |by: usize| (place + n * 2 - by) % n;
-        let ahead = (place + 1) % n;
-        match self.collective {
-            Collective::AllReduce if round >= n - 1 => vec![(back(round + 1 - n), ahead)],
-            // The last to add to a chunk is the one that keeps it.
-            Collective::ReduceScatter | Collective::AllReduce => vec![(back(round + 1), ahead)],
-            Collective::AllToAll => {
-                (round + 1..n).map(|far| (back(round), (back(round) + far) % n)).collect()
-            }
-            _ => vec![(back(round), ahead)],
-        }
-    }
 }
 
 #[cfg(test)]
@@ -80,6 +63,25 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
+
+    impl Schedule {
+        /// What a GPU sends in a round, as (whose, for whom), all by their place in the ring. Of a reduction, `whose`
+        /// names the chunk, whoever has added to it.
+        fn carried(&self, place: usize, round: usize) -> Vec<(usize, usize)> {
+            let n = self.gpus;
+            let back = |by: usize| (place + n * 2 - by) % n;
+            let ahead = (place + 1) % n;
+            match self.collective {
+                Collective::AllReduce if round >= n - 1 => vec![(back(round + 1 - n), ahead)],
+                // The last to add to a chunk is the one that keeps it.
+                Collective::ReduceScatter | Collective::AllReduce => vec![(back(round + 1), ahead)],
+                Collective::AllToAll => {
+                    (round + 1..n).map(|far| (back(round), (back(round) + far) % n)).collect()
+                }
+                _ => vec![(back(round), ahead)],
+            }
+        }
+    }
 
     /// Plays a schedule through and says what each GPU has received, contributions of reductions included.
     fn played(collective: Collective, gpus: usize) -> Vec<BTreeSet<(usize, usize)>> {

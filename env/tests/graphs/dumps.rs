@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use dynamiccl_env::cluster::search::{Span, graphs};
 use dynamiccl_env::cluster::topology::Topology;
 use dynamiccl_env::cluster::{Cluster, CpuArch, CpuVendor, InterLink, IntraLink};
-use dynamiccl_env::nccl::graph::{Graphs, PathType};
+use dynamiccl_env::nccl::graph::Graphs;
 
 use crate::{line, xml_file};
 
@@ -29,7 +29,7 @@ fn a_dgx_a100_is_what_its_dump_says() {
         (dgx.sm(), dgx.nvlinks_per_gpu(), dgx.nvlink_per_gpu(), dgx.nvswitch()),
         (80, 12, 240.0, true)
     );
-    assert_eq!((dgx.pcie(), dgx.nets()[0].rate, dgx.nic_path()), (24.0, 25.0, Some(PathType::Pix)));
+    assert_eq!((dgx.pcie(), dgx.nets()[0].rate), (24.0, 25.0));
     assert_eq!((dgx.sockets[0].vendor, dgx.sockets[0].arch), (CpuVendor::Amd, CpuArch::X86));
     let shipped = Cluster::load("dgx_a100").expect("a shipped cluster").graphs;
     assert_eq!(graphs(&dgx, Span::One), shipped.single);
@@ -51,7 +51,7 @@ fn an_hgx_h100_has_the_graphs_that_we_ship() {
 #[test]
 fn one_gpu_behind_tcp_has_only_graphs_of_several_nodes() {
     let one = topology("topo_one_gpu_tcp.xml");
-    assert_eq!((one.nets()[0].rate, one.nic_path(), one.nvswitch()), (1.25, Some(PathType::Phb), false));
+    assert_eq!((one.nets()[0].rate, one.nvswitch()), (1.25, false));
     assert_eq!(graphs(&one, Span::One), None);
     let several = graphs(&one, Span::Several).expect("graphs");
     assert_eq!(line(Some(several.ring)), "1x1.2/1.2 LOC/PHB 4 same");

@@ -2,10 +2,10 @@
 
 use dynamiccl_env::measure::sweep::{self, About, Link, Setting, Sure};
 use dynamiccl_env::measure::tables::{self, Health};
-use dynamiccl_env::measure::{Clock, MeasureError, read_log};
+use dynamiccl_env::measure::{Clock, MeasureError};
 use dynamiccl_spec::{Algorithm, ChunkChoice, Collective, GBps, Pair, Protocol};
 
-use crate::folder;
+use crate::{folder, read_log};
 
 const TABLES: &str = "table_id,source_url,gpu,n_nodes,gpus_per_node,intra,inter,inter_gbps_per_gpu_or_node,nccl_version,notes\n\
     a,https://example.org/a,NVIDIA A100,2,8,NVSwitch,IB,200 Gb/s per GPU,2.18,\"trust=A (raw log); healthy=partly: some sizes; dtype=half; more\"\n\

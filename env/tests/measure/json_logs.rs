@@ -1,9 +1,9 @@
 //! nccl-tests' JSON.
 
-use dynamiccl_env::measure::{MeasureError, read_log, read_log_as};
+use dynamiccl_env::measure::{MeasureError, read_log_as};
 use dynamiccl_spec::{Algorithm, Collective};
 
-use crate::{folder, log_file};
+use crate::{folder, log_file, read_log};
 
 fn sample() -> String {
     std::fs::read_to_string(log_file("v2_17_3.json")).expect("a sample")

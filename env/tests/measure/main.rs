@@ -7,9 +7,16 @@ mod text_logs;
 
 use std::path::{Path, PathBuf};
 
+use dynamiccl_env::measure::{Log, MeasureError, read_log_as};
+
 /// A file of `tests/data/logs`.
 fn log_file(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/logs").join(name)
+}
+
+/// A log that says itself what it measured.
+fn read_log(file: &Path) -> Result<Log, MeasureError> {
+    read_log_as(file, None)
 }
 
 /// A folder with these files.

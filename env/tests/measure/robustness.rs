@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use dynamiccl_env::measure::{MeasureError, read_log, sweep, tables};
+use dynamiccl_env::measure::{MeasureError, sweep, tables};
 use proptest::prelude::*;
 
-use crate::{folder, log_file};
+use crate::{folder, log_file, read_log};
 
 const SAMPLES: [&str; 8] = [
     "v2_0_all_gather.txt",

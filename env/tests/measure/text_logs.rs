@@ -1,9 +1,9 @@
 //! nccl-tests' text, one file per generation of its layout.
 
-use dynamiccl_env::measure::{Log, MeasureError, read_log, read_log_as};
+use dynamiccl_env::measure::{Log, MeasureError, read_log_as};
 use dynamiccl_spec::{Algorithm, Collective, Protocol};
 
-use crate::{folder, log_file};
+use crate::{folder, log_file, read_log};
 
 fn read(name: &str) -> Log {
     read_log(&log_file(name)).unwrap_or_else(|e| panic!("{e}"))

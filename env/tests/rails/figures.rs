@@ -6,7 +6,7 @@ use dynamiccl_env::rails::{
 };
 use dynamiccl_spec::Collective::{AllGather, ReduceScatter, SendRecv};
 
-use crate::increase;
+use crate::{increase, paper};
 
 const CALM: Jitter = Jitter { compute: 0.0, surprise: 0.0 };
 const MIB: f64 = (1 << 20) as f64;
@@ -21,7 +21,7 @@ fn provisioned(job: &Job) -> f64 {
 
 #[test]
 fn volumes_are_the_papers() {
-    let job = Job::paper(2, 2, 2).unwrap();
+    let job = paper(2, 2, 2);
     let of = |collective| {
         let calls = (0..job.graph.ops.len()).filter_map(|op| job.graph.call(op));
         let bytes = calls.filter(|call| call.collective == collective && call.stages.contains(&0));
@@ -38,21 +38,21 @@ fn volumes_are_the_papers() {
 #[test]
 fn an_iteration_has_4_windows_for_each_stage_but_2() {
     for (pp, micro_batches) in [(2, 2), (2, 8), (3, 3), (4, 4), (4, 8), (8, 8), (16, 16), (16, 32)] {
-        let job = Job::paper(pp, 2, micro_batches).unwrap();
+        let job = paper(pp, 2, micro_batches);
         assert_eq!(job.profile.windows.len() as u32, 4 * pp - 2, "{pp} stages, {micro_batches}");
     }
 }
 
 #[test]
 fn three_in_four_windows_are_longer_than_a_millisecond() {
-    let windows = &Job::paper(2, 2, 2).unwrap().profile.windows;
+    let windows = &paper(2, 2, 2).profile.windows;
     let long = windows.iter().filter(|&&window| window > 1e3).count();
     assert!(long * 4 > windows.len() * 3, "{windows:?}");
 }
 
 #[test]
 fn five_delays_are_exposed_on_demand() {
-    let job = Job::paper(2, 2, 2).unwrap();
+    let job = paper(2, 2, 2);
     let baseline = job.profile.length_us;
     assert!((baseline / 7.68e6 - 1.0).abs() < 0.01, "{baseline}");
     for delay_ms in [1.0, 10.0, 15.0, 25.0, 50.0, 100.0, 200.0, 500.0] {
@@ -64,7 +64,7 @@ fn five_delays_are_exposed_on_demand() {
 
 #[test]
 fn at_100_ms_it_is_6_5_and_3_5_percent() {
-    let job = Job::paper(2, 2, 2).unwrap().with_delay(100e3);
+    let job = paper(2, 2, 2).with_delay(100e3);
     assert!((on_demand(&job) - 6.5).abs() < 0.3);
     assert!((provisioned(&job) - 3.5).abs() < 0.3);
 }
@@ -72,7 +72,7 @@ fn at_100_ms_it_is_6_5_and_3_5_percent() {
 #[test]
 fn longer_delays_never_help_and_provisioning_never_hurts() {
     for (pp, micro_batches) in [(2, 2), (3, 6), (4, 4), (8, 8)] {
-        let job = Job::paper(pp, 2, micro_batches).unwrap();
+        let job = paper(pp, 2, micro_batches);
         let mut before = [0.0, 0.0];
         for delay_ms in [0.0, 1.0, 10.0, 25.0, 100.0, 500.0, 1000.0] {
             let job = job.with_delay(delay_ms * 1e3);
@@ -91,7 +91,7 @@ fn longer_delays_never_help_and_provisioning_never_hurts() {
 #[test]
 fn keeping_the_order_of_the_axes_costs_next_to_nothing() {
     for pp in [2, 4, 16] {
-        let job = Job::paper(pp, 2, pp).unwrap();
+        let job = paper(pp, 2, pp);
         let calm = Weather::calm(&job.graph, &job.profile);
         let mut run = Run::new(&job, calm.clone());
         while run.ask().is_some() {

@@ -4,7 +4,12 @@ mod environment;
 mod figures;
 mod properties;
 
-use dynamiccl_env::rails::{Controller, Iterations, Jitter, Job, judge};
+use dynamiccl_env::rails::{Controller, Fabric, Iterations, Jitter, Job, Timing, judge, paper_recipe};
+
+/// The paper's job with other degrees.
+fn paper(pp: u32, fsdp: u32, micro_batches: u32) -> Job {
+    Job::new(paper_recipe(pp, fsdp, micro_batches), Timing::default(), Fabric::default()).unwrap()
+}
 
 /// % that iterations take longer than the baseline under a controller.
 fn increase(job: &Job, jitter: &Jitter, controller: &mut dyn Controller) -> f64 {

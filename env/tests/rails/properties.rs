@@ -8,6 +8,8 @@ use proptest::prelude::*;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 
+use crate::paper;
+
 /// Equal but for rounding.
 const SAME: f64 = 1e-3;
 
@@ -115,7 +117,7 @@ proptest! {
 /// Circuits of some stages change while other stages are in the middle of a call.
 #[test]
 fn disjoint_groups_change_independently() {
-    let job = Job::paper(4, 2, 8).unwrap().with_delay(500e3);
+    let job = paper(4, 2, 8).with_delay(500e3);
     let calm = Weather::calm(&job.graph, &job.profile);
     let mut run = Run::new(&job, calm.clone()).recorded();
     for _ in 0..2 {
@@ -137,7 +139,7 @@ fn disjoint_groups_change_independently() {
 /// The rewards of an iteration add up to what the iteration lost.
 #[test]
 fn stalls_add_up_to_what_the_iteration_loses() {
-    let job = Job::paper(4, 2, 4).unwrap().with_delay(100e3);
+    let job = paper(4, 2, 4).with_delay(100e3);
     let jitter = Jitter { compute: 0.1, surprise: 0.5 };
     let mut rng = ChaCha8Rng::seed_from_u64(5);
     let mut draw = || Weather::draw(&job.graph, &job.profile, &jitter, &mut rng);
@@ -164,7 +166,7 @@ fn stalls_add_up_to_what_the_iteration_loses() {
 /// A call that nobody expects cannot be provisioned, however it is answered.
 #[test]
 fn what_the_profile_does_not_hold_waits_for_its_circuits() {
-    let job = Job::paper(2, 2, 2).unwrap().with_delay(100e3);
+    let job = paper(2, 2, 2).with_delay(100e3);
     let jitter = Jitter { compute: 0.0, surprise: 1.0 };
     let mut rng = ChaCha8Rng::seed_from_u64(9);
     let mut run = Run::new(&job, Weather::draw(&job.graph, &job.profile, &jitter, &mut rng)).recorded();

@@ -22,7 +22,6 @@ mod walk;
 use super::topology::Topology;
 use crate::nccl::graph::{Graph, Graphs, PathType};
 use climb::Climb;
-use paths::Paths;
 use routes::Routes;
 use system::System;
 
@@ -161,12 +160,4 @@ fn search(topology: &Topology, span: Span) -> Option<Graphs> {
         collnet_chain: offloaded(Shape::new(Pattern::Tree, as_many, as_many)),
         collnet_direct: offloaded(Shape::new(Pattern::CollnetDirect, 1, gpus.min(8))),
     })
-}
-
-/// The nearest path from any GPU to any NIC.
-pub(super) fn nearest_nic(topology: &Topology) -> Option<PathType> {
-    let system = System::new(topology);
-    let paths = Paths::direct(&system);
-    let pairs = system.gpus.iter().flat_map(|&gpu| system.nets.iter().map(move |&net| (gpu, net)));
-    pairs.map(|(gpu, net)| paths.get(gpu, net).kind).min()
 }
