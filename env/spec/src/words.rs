@@ -5,15 +5,18 @@
 
 use std::fmt;
 
-/// An enum of lower-case words with fixed ids, parsed and printed by the same names everywhere.
+/// An enum of lower-case words, parsed and printed by the same names everywhere. Ids that stand in files or at NCCL's are
+/// written down (`Ring = 1 => "ring"`); others are the order.
+#[doc(hidden)]
+#[macro_export]
 macro_rules! word_enum {
-    ($(#[$doc:meta])* $name:ident, $kind:literal, { $($(#[$vdoc:meta])* $variant:ident = $id:literal => $word:literal,)* }) => {
+    ($(#[$doc:meta])* $name:ident, $kind:literal, { $($(#[$vdoc:meta])* $variant:ident $(= $id:literal)? => $word:literal,)* }) => {
         $(#[$doc])*
         #[derive(
             Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize,
         )]
         #[repr(u8)]
-        pub enum $name { $($(#[$vdoc])* #[serde(rename = $word)] $variant = $id,)* }
+        pub enum $name { $($(#[$vdoc])* #[serde(rename = $word)] $variant $(= $id)?,)* }
 
         impl $name {
             /// All of them, in the order of their ids.
@@ -41,7 +44,7 @@ macro_rules! word_enum {
         }
     };
 }
-pub(crate) use word_enum;
+pub use word_enum;
 
 /// A word that is not in the list it was looked up in.
 #[derive(Debug, Clone, PartialEq, Eq)]

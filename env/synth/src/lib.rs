@@ -24,7 +24,6 @@ pub mod schedule;
 pub mod sketch;
 pub mod synthesis;
 pub mod verify;
-mod words;
 mod xml;
 
 pub use backend::Backend;

@@ -9,6 +9,7 @@ pub mod table;
 use std::cell::RefCell;
 use std::collections::HashMap;
 
+use dynamiccl_spec::words::word_enum;
 use dynamiccl_spec::{Collective, Protocol};
 use serde::{Deserialize, Serialize};
 
@@ -17,9 +18,8 @@ use crate::execute::Executor;
 use crate::machine::Machine;
 use crate::sketch::{Mode, Sketch};
 use crate::synthesis::{Assume, Recipe, Synthesizer, synthesize};
-use crate::words::words;
 
-words! {
+word_enum! {
     /// A synthesizer with what it takes to be shared.
     Variant, "synthesizer", {
         /// Greedy matching as TACCL would assume: connections on two nodes, GPUs on more.

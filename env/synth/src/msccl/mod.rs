@@ -12,14 +12,14 @@ mod run;
 mod value;
 mod write;
 
-use crate::words::words;
+use dynamiccl_spec::words::word_enum;
 
 pub use limits::check as check_limits;
 pub use read::read;
 pub use rules::{Fault, Rule};
 pub use run::{SLOTS, run};
 
-words! {
+word_enum! {
     /// A collective, in MSCCL's words.
     Coll, "collective of MSCCL", {
         /// Every rank's part to all.
@@ -37,7 +37,7 @@ words! {
     }
 }
 
-words! {
+word_enum! {
     /// What a step does.
     Op, "step type", {
         /// Sends.
@@ -76,7 +76,7 @@ impl Op {
     }
 }
 
-words! {
+word_enum! {
     /// A buffer of a rank.
     Buffer, "buffer", {
         /// What the call gives.

@@ -6,10 +6,11 @@
 mod file;
 mod prune;
 
-use crate::machine::Machine;
-use crate::words::words;
+use dynamiccl_spec::words::word_enum;
 
-words! {
+use crate::machine::Machine;
+
+word_enum! {
     /// Which connections between nodes a sketch keeps.
     Mode, "sketch", {
         /// Every rank with every other.

@@ -12,15 +12,15 @@ mod ring;
 mod tree;
 
 use dynamiccl_spec::Collective;
+use dynamiccl_spec::words::word_enum;
 
 use crate::error::SynthError;
 use crate::machine::Machine;
 use crate::schedule::{Phase, Schedule, Send};
 use crate::sketch::Sketch;
-use crate::words::words;
 use belief::Belief;
 
-words! {
+word_enum! {
     /// How a schedule is made.
     Synthesizer, "synthesizer", {
         /// A free link takes any chunk that its end lacks, step by step.
@@ -34,7 +34,7 @@ words! {
     }
 }
 
-words! {
+word_enum! {
     /// What a synthesizer takes to be shared.
     Assume, "assumption", {
         /// Nothing: every connection has its full rate (TACCL on two nodes).
