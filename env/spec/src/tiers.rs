@@ -4,7 +4,7 @@
 //! way round, the same list says how nodes group: where tier 3 starts at 5 nodes, four nodes share a rack.
 //! Training and the plugin both tell a policy so, and must mean the same.
 
-use crate::context::TIERS;
+use crate::context::{NodeLink, TIERS};
 
 /// From so many nodes on, a communicator is of this tier.
 pub type Step = (u32, u8);
@@ -13,6 +13,17 @@ pub type Step = (u32, u8);
 pub fn tier(steps: impl DoubleEndedIterator<Item = Step> + Clone, nodes: u32) -> Option<u8> {
     let reached = steps.clone().rev().find(|&(from, _)| from <= nodes);
     reached.or(steps.clone().next()).map(|(_, tier)| tier)
+}
+
+/// The tier of two ranks in one node: what the list says of one node, or else what their link is; none where nobody says.
+pub fn inside(mut steps: impl Iterator<Item = Step>, link: NodeLink) -> Option<u8> {
+    match (steps.next(), link) {
+        (Some((..=1, tier)), _) => Some(tier),
+        (_, NodeLink::Unknown) => None,
+        (_, NodeLink::None) => Some(0),
+        (_, NodeLink::Nvlink) => Some(1),
+        (_, NodeLink::Pcie | NodeLink::Shm) => Some(2),
+    }
 }
 
 /// The share of rank pairs at each tier, where two ranks of one node are of tier `inside`. Nodes fill one
@@ -66,6 +77,15 @@ mod tests {
         let tiers = [1, 2, 4, 5, 1000].map(|nodes| tier(STEPS.into_iter(), nodes));
         assert_eq!(tiers, [1, 2, 2, 3, 3].map(Some));
         assert_eq!(tier([].into_iter(), 3), None);
+    }
+
+    #[test]
+    fn ranks_in_one_node_are_as_near_as_the_list_or_their_link_says() {
+        let links = [NodeLink::Unknown, NodeLink::None, NodeLink::Nvlink, NodeLink::Pcie, NodeLink::Shm];
+        assert_eq!(links.map(|link| inside([(1, 3), (2, 4)].into_iter(), link)), [Some(3); 5]);
+        let by_link = [None, Some(0), Some(1), Some(2), Some(2)];
+        assert_eq!(links.map(|link| inside([(2, 4)].into_iter(), link)), by_link);
+        assert_eq!(links.map(|link| inside([].into_iter(), link)), by_link);
     }
 
     #[test]

@@ -4,7 +4,7 @@
 //! A cluster file states facts with their source and knows nothing of times: NCCL's decision and
 //! the performance model both start from it, one from the graphs, the other from the links.
 
-use dynamiccl_spec::TopologyClass;
+use dynamiccl_spec::{NodeLink, TopologyClass};
 use serde::{Deserialize, Serialize};
 
 use crate::nccl::graph::Graphs;
@@ -120,6 +120,17 @@ pub enum IntraLink {
     Pcie,
     /// Through host memory: no peer to peer.
     Shm,
+}
+
+impl From<IntraLink> for NodeLink {
+    fn from(link: IntraLink) -> Self {
+        match link {
+            IntraLink::None => NodeLink::None,
+            IntraLink::Nvlink => NodeLink::Nvlink,
+            IntraLink::Pcie => NodeLink::Pcie,
+            IntraLink::Shm => NodeLink::Shm,
+        }
+    }
 }
 
 /// Links inside a node.

@@ -5,7 +5,7 @@
 
 use dynamiccl_spec::tiers::{self, Step};
 
-use super::{Cluster, ClusterError, IntraLink, TierFrom};
+use super::{Cluster, ClusterError, TierFrom};
 
 /// Number of tiers, 0 to 4.
 pub use dynamiccl_spec::context::TIERS;
@@ -22,7 +22,8 @@ impl Cluster {
     /// The share of rank pairs at each tier, for a communicator of this many nodes with so many ranks each. Nodes fill one
     /// group after the other.
     pub fn tier_mix(&self, nodes: u32, ranks_per_node: u32) -> [f64; TIERS] {
-        tiers::mix(self.tier_steps(), self.node_tier(), nodes, ranks_per_node)
+        let inside = tiers::inside(self.tier_steps(), self.intra.link.into()).unwrap_or(0);
+        tiers::mix(self.tier_steps(), inside, nodes, ranks_per_node)
     }
 
     /// The same cluster with its nodes as far apart as the generic cluster of a tier, 2 to 4, has them: that tier,
@@ -55,16 +56,6 @@ impl Cluster {
 
     fn tier_steps(&self) -> impl DoubleEndedIterator<Item = Step> + Clone + '_ {
         self.tiers.iter().map(|from| (from.nodes, from.tier))
-    }
-
-    /// The tier of two ranks in one node.
-    fn node_tier(&self) -> u8 {
-        match (self.tiers.first(), self.intra.link) {
-            (Some(&TierFrom { nodes: ..=1, tier, .. }), _) => tier,
-            (_, IntraLink::Pcie | IntraLink::Shm) => 2,
-            (_, IntraLink::Nvlink) => 1,
-            (_, IntraLink::None) => 0,
-        }
     }
 }
 

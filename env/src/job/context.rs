@@ -6,7 +6,7 @@ use dynamiccl_spec::{
 };
 
 use super::{Job, Setting, Source};
-use crate::cluster::{Cluster, InterLink, IntraLink};
+use crate::cluster::{Cluster, InterLink};
 use crate::workload::{Group, Placement, usual_rate};
 
 /// GPUs beyond which one NVLink domain spans several trays.
@@ -127,13 +127,7 @@ impl Shown {
 }
 
 fn node_link(cluster: &Cluster, place: &Placement) -> NodeLink {
-    match cluster.intra.link {
-        _ if place.ranks_per_node == 1 => NodeLink::None,
-        IntraLink::None => NodeLink::None,
-        IntraLink::Nvlink => NodeLink::Nvlink,
-        IntraLink::Pcie => NodeLink::Pcie,
-        IntraLink::Shm => NodeLink::Shm,
-    }
+    if place.ranks_per_node == 1 { NodeLink::None } else { cluster.intra.link.into() }
 }
 
 fn net_link(cluster: &Cluster, place: &Placement) -> NetLink {

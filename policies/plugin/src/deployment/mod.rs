@@ -127,13 +127,8 @@ impl Deployment {
         let cluster = &self.document.cluster;
         let steps = cluster.tiers.iter().map(|from| (from.nodes, from.tier));
         let mix = || {
-            let inside = match (steps.clone().next()?, cluster.intra) {
-                ((..=1, tier), _) => tier,
-                (_, NodeLink::Unknown) => return None,
-                (_, NodeLink::None) => 0,
-                (_, NodeLink::Nvlink) => 1,
-                (_, NodeLink::Pcie | NodeLink::Shm) => 2,
-            };
+            steps.clone().next()?;
+            let inside = tiers::inside(steps.clone(), cluster.intra)?;
             let mix = tiers::mix(steps.clone(), inside, nodes, ranks.div_ceil(nodes.max(1)));
             Some(mix.map(|share| share as f32))
         };
