@@ -9,7 +9,7 @@ use rand_chacha::ChaCha8Rng;
 use crate::curriculum::Regime;
 use crate::job::{Job, Source, Traced, benchmark_loop, benchmark_run, flops_per_us};
 use crate::workload::{Group, Planned, Program, Recipe, iteration};
-use crate::world::draw::uniform;
+use crate::world::draw::{shuffle, uniform};
 
 /// The calls of a job, one after the other.
 #[derive(Debug)]
@@ -149,12 +149,6 @@ impl Schedule {
             Calls::Benchmark(calls, _) => calls.get(self.at).map(|call| (Some(0), *call)),
             Calls::Trace(traced) => traced.calls.get(self.at).map(|(line, call)| (Some(*line), *call)),
         }
-    }
-}
-
-fn shuffle(calls: &mut [Planned], rng: &mut ChaCha8Rng) {
-    for last in (1..calls.len()).rev() {
-        calls.swap(last, rng.random_range(0..=last));
     }
 }
 

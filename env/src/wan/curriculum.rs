@@ -1,14 +1,13 @@
 //! Which jobs a WAN agent is trained on, as a file: how large, how correlated, how dear a change.
 
 use dynamiccl_spec::Collective;
-use dynamiccl_spec::math::{exp, ln};
 use dynamiccl_spec::words::look_up;
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
 use super::{Costs, Datacentre, Network, Schedule, Setting, WanError};
 use crate::curriculum::{CurriculumError, Kind, Mix, read};
-use crate::world::draw::{uniform, weighted};
+use crate::world::draw::{LogUniform, weighted};
 
 /// The curricula that come with the program.
 const BUILTIN: [(&str, &str); 1] = [("wan", include_str!("../../../curricula/wan.toml"))];
@@ -142,17 +141,17 @@ impl WanCurriculum {
 
     /// Draws a job.
     pub fn draw(&self, rng: &mut ChaCha8Rng) -> Lesson {
-        let file = &self.file;
+        let (file, mut factor) = (&self.file, LogUniform::default());
         let network = &self.networks[weighted(rng, self.networks.iter().map(|(_, weight)| *weight))].0;
         let setting = Setting {
-            chunk_mb: log_uniform(rng, file.chunk_mb),
-            delay_ms: log_uniform(rng, file.delay_ms),
+            chunk_mb: factor.draw(rng, file.chunk_mb),
+            delay_ms: factor.draw(rng, file.delay_ms),
             ..Setting::new(network.clone()).expect("an allgather goes round every ring")
         };
         let collective = *file.collective.draw(rng);
         let setting = setting.with_collective(collective).expect("looked at when the file was read");
-        let rebuild_ms = log_uniform(rng, file.rebuild_ms);
-        let reroute_ms = rebuild_ms * log_uniform(rng, file.reroute_share);
+        let rebuild_ms = factor.draw(rng, file.rebuild_ms);
+        let reroute_ms = rebuild_ms * factor.draw(rng, file.reroute_share);
         Lesson {
             setting,
             costs: Costs { rebuild_ms, reroute_ms },
@@ -162,12 +161,6 @@ impl WanCurriculum {
             reference: file.reference,
         }
     }
-}
-
-/// Each octave as likely as the next.
-fn log_uniform(rng: &mut ChaCha8Rng, [low, high]: [f64; 2]) -> f64 {
-    let part = uniform(rng);
-    if low < high { exp(ln(low) + (ln(high) - ln(low)) * part) } else { low }
 }
 
 fn check(name: &str, file: &WanFile) -> Result<(), CurriculumError> {

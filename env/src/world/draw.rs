@@ -82,6 +82,13 @@ impl LogUniform {
     }
 }
 
+/// Any order, each as likely as the next (Fisher and Yates).
+pub fn shuffle<T>(items: &mut [T], rng: &mut ChaCha8Rng) {
+    for last in (1..items.len()).rev() {
+        items.swap(last, rng.random_range(0..=last));
+    }
+}
+
 /// The position of one of these weights, each as likely as it is heavy. There must be one above 0.
 pub fn weighted(rng: &mut ChaCha8Rng, weights: impl Iterator<Item = f64> + Clone) -> usize {
     let mut left = uniform(rng) * weights.clone().sum::<f64>();

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use dynamiccl_spec::math::ln;
-use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
 
@@ -14,6 +13,7 @@ use crate::evaluate::judge::WARM_UP;
 use crate::gym::seed_of;
 use crate::model::{Call, Fabric};
 use crate::sim::Simulator;
+use crate::world::draw::shuffle;
 use crate::world::{Conditions, Luck, Modes, WeatherState};
 
 /// Calls of an episode.
@@ -185,9 +185,7 @@ fn order(kinds: usize, rng: &mut ChaCha8Rng) -> Vec<usize> {
     let mut order = Vec::with_capacity(CALLS + kinds);
     while order.len() < CALLS {
         let mut once: Vec<usize> = (0..kinds).collect();
-        for last in (1..kinds).rev() {
-            once.swap(last, rng.random_range(0..=last));
-        }
+        shuffle(&mut once, rng);
         order.append(&mut once);
     }
     order.truncate(CALLS);

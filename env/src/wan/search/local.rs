@@ -1,13 +1,13 @@
 //! Small changes as long as they help: two GPUs trade places, a stretch is turned round, one GPU moves; where
 //! there are several, two datacentres trade places. From several starts, of which the first is the usual ring.
 
-use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
 
 use super::table::Table;
 use crate::wan::arrangement::Work;
 use crate::wan::{Network, Ring, Setting};
+use crate::world::draw::shuffle;
 
 /// Rings that the search starts from.
 const STARTS: u64 = 4;
@@ -34,9 +34,7 @@ fn start_from(network: &Network, start: u64) -> Parts {
         .map(|at| network.gpus_of(at).map(|gpu| gpu as u16).collect::<Vec<u16>>())
         .collect();
     if start > 0 {
-        for part in &mut parts {
-            (1..part.len()).rev().for_each(|at| part.swap(at, rng.random_range(0..=at)));
-        }
+        parts.iter_mut().for_each(|part| shuffle(part, &mut rng));
     }
     parts
 }
