@@ -23,7 +23,7 @@ pub struct Iterations {
 
 /// What a controller made of them.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Result {
+pub struct Judged {
     /// Who decided.
     pub name: String,
     /// Mean seconds of an iteration.
@@ -70,11 +70,11 @@ pub fn judge<X>(
     job: &Job,
     repetitions: &[Iterations],
     controllers: &mut [&mut dyn Controller],
-    step: impl Fn() -> std::result::Result<(), X>,
-) -> std::result::Result<(f64, Vec<Result>), X> {
+    step: impl Fn() -> Result<(), X>,
+) -> Result<(f64, Vec<Judged>), X> {
     let free = job.with_delay(0.0);
     let count = |iterations: &Iterations| (iterations.weather.len() - WARM_UP) as f64;
-    let all = |job: &Job, controller: &mut dyn Controller| -> std::result::Result<Vec<Ended>, X> {
+    let all = |job: &Job, controller: &mut dyn Controller| -> Result<Vec<Ended>, X> {
         repetitions.iter().map(|it| step().map(|()| total(job, it, controller))).collect()
     };
     let base: Vec<f64> = all(&free, &mut Free)?.iter().map(|ended| ended.length_us).collect();
@@ -84,7 +84,7 @@ pub fn judge<X>(
         let micros: f64 = ended.iter().map(|ended| ended.length_us).sum();
         let increases = ended.iter().zip(&base).map(|(ended, base)| 100.0 * (ended.length_us / base - 1.0));
         let changes: u32 = ended.iter().map(|ended| ended.changes).sum();
-        Ok(Result {
+        Ok(Judged {
             name: controller.name().to_owned(),
             iteration_s: micros / iterations / 1e6,
             increase: 100.0 * (micros / base.iter().sum::<f64>() - 1.0),
@@ -92,7 +92,7 @@ pub fn judge<X>(
             reconfigurations: f64::from(changes) / iterations / job.graph.stages as f64,
         })
     };
-    let results = controllers.iter_mut().map(of).collect::<std::result::Result<_, X>>()?;
+    let results = controllers.iter_mut().map(of).collect::<Result<_, X>>()?;
     Ok((base.iter().sum::<f64>() / iterations / 1e6, results))
 }
 

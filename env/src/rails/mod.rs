@@ -30,7 +30,7 @@ pub use control::{Controller, Decision, Past, Request};
 pub use env::{RailsEnv, RailsInfo};
 pub use error::RailsError;
 pub use fabric::{Fabric, Link, Route};
-pub use harness::{Iterations, Result, judge};
+pub use harness::{Iterations, Judged, judge};
 pub use hindsight::Plan;
 pub use job::{Job, paper_recipe};
 pub use port::{Port, Ran, Serves};

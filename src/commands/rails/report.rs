@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use dynamiccl_env::rails::Result as Judged;
+use dynamiccl_env::rails::Judged;
 use serde::Serialize;
 
 use crate::table::{Column, Table};
