@@ -28,7 +28,7 @@ fn main() {
         arguments.get(at).map_or(otherwise, |given| given.parse().expect("a whole number"))
     };
     let (drawn, worst) = (number(0, 20), number(1, 12));
-    let constants = ConstantsFile::load(arguments.get(2).map_or("full", String::as_str))
+    let constants = ConstantsFile::load(arguments.get(2).map_or(ConstantsFile::USUAL, String::as_str))
         .unwrap_or_else(|error| panic!("{error}"));
     let mut worlds = vec![World::nominal(&constants)];
     worlds.extend((0..drawn).map(|seed| World::draw(&constants, seed as u64)));

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use dynamiccl_env::model::ConstantsFile;
 use dynamiccl_spec::{Collective, Runtime};
 
 /// The machine: one of the two.
@@ -28,7 +29,7 @@ pub struct GraphsArgs {
 #[derive(Debug, clap::Args)]
 pub struct ConstantsArgs {
     /// Constants of the model: "full", "blind" (those that never saw the live sweeps) or a file
-    #[arg(long, value_name = "FILE|blind", default_value = "full")]
+    #[arg(long, value_name = "FILE|blind", default_value = ConstantsFile::USUAL)]
     pub constants: String,
 }
 

@@ -6,6 +6,7 @@
 use std::fmt;
 use std::path::Path;
 
+use dynamiccl_env::model::ConstantsFile;
 use dynamiccl_spec::fnv::Fnv;
 use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
@@ -140,7 +141,7 @@ impl Settings {
         if let Some(steps) = steps {
             say("--steps", steps.to_string());
         }
-        if *constants != usual_constants() {
+        if constants != ConstantsFile::USUAL {
             say("--constants", constants.clone());
         }
         if device != crate::run::USUAL_DEVICE {
@@ -163,9 +164,8 @@ pub fn shell<W: AsRef<str>>(words: &[W]) -> String {
     shlex::try_join(words.iter().copied()).unwrap_or_else(|_| words.join(" "))
 }
 
-/// The constants that are meant where nobody says which.
-pub fn usual_constants() -> String {
-    "full".to_owned()
+fn usual_constants() -> String {
+    ConstantsFile::USUAL.to_owned()
 }
 
 fn table(settings: &Settings) -> Table {
@@ -208,7 +208,6 @@ mod tests {
     use std::sync::Arc;
 
     use dynamiccl_env::curriculum::Curriculum;
-    use dynamiccl_env::model::ConstantsFile;
 
     use super::*;
     use crate::subject::{Knobs, Subject};

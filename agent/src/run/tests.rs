@@ -25,7 +25,7 @@ fn settings() -> Settings {
         started: Utc(1_794_738_790).to_string(),
         curriculum: "smoke".to_owned(),
         seed: 7,
-        constants: super::settings::usual_constants(),
+        constants: ConstantsFile::USUAL.to_owned(),
         steps: None,
         device: USUAL_DEVICE.to_owned(),
         config: Config::default(),

@@ -8,8 +8,8 @@ mod wan;
 use std::fmt;
 
 use anyhow::{Error, Result, ensure};
-use dynamiccl_agent::run::settings::usual_constants;
 use dynamiccl_agent::subject::{Figures, Subject, Verdict};
+use dynamiccl_env::model::ConstantsFile;
 use dynamiccl_policies::network::Weights;
 use serde::Serialize;
 
@@ -96,7 +96,7 @@ fn ended<V: Verdict>(verdict: V, command: &'static str) -> Ended<V> {
 /// An error where somebody names constants of a model that a subject does not have.
 fn no_constants(constants: &str) -> Result<()> {
     ensure!(
-        constants == usual_constants(),
+        constants == ConstantsFile::USUAL,
         "--constants {constants}: this curriculum is not about NCCL's knobs and has no such model; leave it out"
     );
     Ok(())

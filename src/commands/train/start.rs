@@ -8,8 +8,9 @@ use dynamiccl_agent::learn::Device;
 use dynamiccl_agent::run::clock::Utc;
 use dynamiccl_agent::run::recorder::Before;
 use dynamiccl_agent::run::settings::Change;
-use dynamiccl_agent::run::{Recorder, Run, Settings, settings as kept};
+use dynamiccl_agent::run::{Recorder, Run, Settings};
 use dynamiccl_agent::training::{PlaceOf, Setup, Snapshot, Training};
+use dynamiccl_env::model::ConstantsFile;
 
 use super::lesson::Lesson;
 use super::{Job, settings};
@@ -48,7 +49,7 @@ pub fn start<L: Lesson>(asked: Asked, args: &TrainArgs, session: &Session) -> Re
 }
 
 fn begin<L: Lesson>(curriculum: String, args: &TrainArgs, session: &Session) -> Result<Job<L>> {
-    let constants = args.constants.clone().unwrap_or_else(kept::usual_constants);
+    let constants = args.constants.clone().unwrap_or_else(|| ConstantsFile::USUAL.to_owned());
     let subject = L::load(&curriculum, &constants)?;
     let now = Utc::now()?;
     let settings = Settings {

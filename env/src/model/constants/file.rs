@@ -39,6 +39,9 @@ const FULL: &str = include_str!("../constants.toml");
 const BLIND: &str = include_str!("../constants-blind.toml");
 
 impl ConstantsFile {
+    /// The ones that are meant where nobody says which.
+    pub const USUAL: &str = "full";
+
     /// The built-in constants, fitted on everything that was measured.
     pub fn full() -> Self {
         Self::parse("constants.toml", FULL).expect("the built-in constants parse: a test holds them to it")
@@ -53,7 +56,7 @@ impl ConstantsFile {
     /// `blind`, `full` or a file.
     pub fn load(name: &str) -> Result<Self, ConstantsError> {
         match name {
-            "full" => Ok(Self::full()),
+            Self::USUAL => Ok(Self::full()),
             "blind" => Ok(Self::blind()),
             path => {
                 let text = text::read(path)

@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
 use clap::Parser;
-use dynamiccl_agent::run::settings::usual_constants;
 use dynamiccl_agent::run::{POLICY, policy};
 use dynamiccl_agent::subject::{Knobs, Subject};
 use dynamiccl_env::curriculum::{Curriculum, Stage};
@@ -46,7 +45,7 @@ impl Lesson for Knobs {
     }
 
     fn check(&self, args: &TrainArgs) -> Result<()> {
-        let words = words("none".into(), &usual_constants(), &self.stages(), args)?;
+        let words = words("none".into(), ConstantsFile::USUAL, &self.stages(), args)?;
         eval::check(&words).context("judging the policy at the end")
     }
 

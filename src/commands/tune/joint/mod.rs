@@ -3,7 +3,7 @@
 mod report;
 
 use anyhow::{Result, bail, ensure};
-use dynamiccl_agent::run::settings::usual_constants;
+use dynamiccl_env::model::ConstantsFile;
 use dynamiccl_policies::random::Random;
 use dynamiccl_policies::search::mraco::{Mraco, Schedule};
 use dynamiccl_policies::search::{Dimension, Found, Point, Search, Sequence, Space};
@@ -58,7 +58,7 @@ impl<'a> Plan<'a> {
         ensure!(!args.resume && args.surface.is_none(), "--joint has neither --resume nor --surface");
         ensure!(args.world.is_none() && args.space.is_none(), "--joint has neither --world nor --space");
         ensure!(
-            args.constants.constants == usual_constants(),
+            args.constants.constants == ConstantsFile::USUAL,
             "--joint has no --constants: schedules are timed by the synthesizer's own model; leave it out"
         );
         let json = |path: &std::path::PathBuf| path.extension().is_some_and(|extension| extension == "json");
