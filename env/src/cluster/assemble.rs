@@ -96,7 +96,7 @@ fn intra(topology: &Topology, source: &str) -> Intra {
             70..80 => 2,
             _ => 1,
         };
-        let bandwidth = f64::from(topology.nvlink_per_gpu());
+        let bandwidth = f64::from(topology.nvlink_rate_per_gpu());
         let source = format!("{source}; NCCL's rate for the NVLinks of one GPU");
         return Intra {
             link: IntraLink::Nvlink,

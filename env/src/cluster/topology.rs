@@ -178,7 +178,7 @@ impl Topology {
     }
 
     /// GB/s that NCCL gives all NVLinks of one GPU together.
-    pub fn nvlink_per_gpu(&self) -> f32 {
+    pub fn nvlink_rate_per_gpu(&self) -> f32 {
         nvlink_rate(self.sm()) * self.nvlinks_per_gpu() as f32
     }
 

@@ -26,7 +26,7 @@ fn a_dgx_a100_is_what_its_dump_says() {
     let dgx = topology("topo_dgx_a100.xml");
     assert_eq!((dgx.gpus().len(), dgx.nets().len(), dgx.sockets.len(), dgx.hosts()), (8, 8, 4, 1));
     assert_eq!(
-        (dgx.sm(), dgx.nvlinks_per_gpu(), dgx.nvlink_per_gpu(), dgx.nvswitch()),
+        (dgx.sm(), dgx.nvlinks_per_gpu(), dgx.nvlink_rate_per_gpu(), dgx.nvswitch()),
         (80, 12, 240.0, true)
     );
     assert_eq!((dgx.pcie(), dgx.nets()[0].rate), (24.0, 25.0));
