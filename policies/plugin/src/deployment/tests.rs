@@ -1,3 +1,5 @@
+//! What a policy is told where a deployment file says much, little or nonsense.
+
 use dynamiccl_spec::{Collective, GpuGeneration, Parallelism, Role, SyncMode, TopologyClass};
 
 use super::*;

@@ -1,3 +1,5 @@
+//! What communicators answer, under every mode and from several threads, without NCCL.
+
 use std::collections::BTreeSet;
 use std::sync::mpsc;
 use std::time::Duration;

@@ -1,3 +1,5 @@
+//! Slots of collectives under way, whatever the order in which NCCL's events come.
+
 use super::*;
 use crate::profiler::record::tests::example;
 
