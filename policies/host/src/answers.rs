@@ -20,6 +20,8 @@ pub struct Answers {
     pub decisions: Option<Decisions>,
     /// What it hands to NCCL at launch; none where it lets NCCL not begin.
     pub handed: Option<Handed>,
+    /// What it says when communicators begin, after that line: its like for the others, and what else there is to say.
+    pub notes: Vec<String>,
     /// What it warns of when communicators begin or calls are tuned.
     pub warnings: Vec<String>,
     /// What it warns of when NCCL itself begins.
@@ -34,6 +36,7 @@ pub fn ask(name: impl AsRef<OsStr>) -> Result<Answers, OpenError> {
     let tuner = logger::take();
     let handed = env::handed(&plugin)?;
     let env_warnings = logger::take().warnings;
-    let begins = tuner.infos.into_iter().next();
-    Ok(Answers { interfaces, begins, decisions, handed, warnings: tuner.warnings, env_warnings })
+    let mut infos = tuner.infos.into_iter();
+    let (begins, notes) = (infos.next(), infos.collect());
+    Ok(Answers { interfaces, begins, notes, decisions, handed, warnings: tuner.warnings, env_warnings })
 }

@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 use super::super::library::{self, PREFIXES, as_nccl};
 use super::super::probe;
 use super::facts::{Facts, Finding, Hints, Level, UNKNOWN};
-use super::surroundings;
 use super::variables::{PLUGINS, Variables};
+use super::{meant, records, surroundings};
 use crate::args::DoctorArgs;
 use crate::commands::machine;
 use crate::launcher::Place;
@@ -65,6 +65,8 @@ impl Checkup {
             ..Facts::of(answers.as_ref(), &mut findings)
         };
         (facts.threads, facts.buffer) = launch(env.as_ref(), &variables, &mut findings);
+        findings.extend(meant::findings(&facts, &variables));
+        findings.extend(records::findings(&variables));
         let hints =
             Hints { gpus: listed(&surroundings::gpus()), nccl_variables: listed(&variables.others()) };
         findings.sort_by_key(|finding| finding.level);
@@ -86,12 +88,13 @@ impl Facts {
         let warnings = answers.map(|answers| answers.warnings.as_slice()).unwrap_or_default();
         let refused = answers.is_some_and(|answers| answers.decisions.is_none());
         let level = if refused { Level::Fault } else { Level::Warning };
-        findings.extend(
-            warnings
-                .iter()
-                .map(|text| Finding::new(level, text.strip_prefix(SPEAKER).unwrap_or(text).to_owned())),
-        );
+        findings.extend(warnings.iter().map(|text| Finding::new(level, said(text).to_owned())));
         let loaded = loaded(answers, findings);
+        if loaded.is_some() {
+            let notes = answers.iter().flat_map(|answers| &answers.notes).map(|text| said(text));
+            let notes = notes.filter(|text| Loaded::parse(text).is_none());
+            findings.extend(notes.map(|text| Finding::new(Level::Warning, text.to_owned())));
+        }
         let rule = loaded.as_ref().and_then(|loaded| loaded.rule.as_ref());
         let known = |word: Option<&String>| word.map_or(UNKNOWN, String::as_str).to_owned();
         let of_rule = |word: fn(&Rule) -> &String| known(rule.map(word));
@@ -189,18 +192,22 @@ fn ask(
 fn launch(env: Option<&Answers>, variables: &Variables, findings: &mut Vec<Finding>) -> (String, String) {
     let own = |name| variables.get(name).unwrap_or(OWN).to_owned();
     let Some(answers) = env else { return (own("NCCL_NTHREADS"), own("NCCL_BUFFSIZE")) };
-    let Some(handed) = &answers.handed else {
-        let said = answers.env_warnings.iter().map(|text| text.strip_prefix(SPEAKER).unwrap_or(text));
-        for text in said {
-            // The tuner may have said the same.
-            if !findings.iter().any(|finding| finding.text == text) {
-                findings.push(Finding::new(Level::Fault, text.to_owned()));
-            }
+    // Where NCCL may begin all the same, what was meant is left out.
+    let level = if answers.handed.is_some() { Level::Warning } else { Level::Fault };
+    for text in answers.env_warnings.iter().map(|text| said(text)) {
+        // The tuner may have said the same.
+        if !findings.iter().any(|finding| finding.text == text) {
+            findings.push(Finding::new(level, text.to_owned()));
         }
-        return ("none".to_owned(), "none".to_owned());
-    };
+    }
+    let Some(handed) = &answers.handed else { return ("none".to_owned(), "none".to_owned()) };
     let value = |given: &Option<String>| given.clone().unwrap_or_else(|| OWN.to_owned());
     (value(&handed.threads), value(&handed.buffer))
+}
+
+/// A line of the library without who says it.
+fn said(line: &str) -> &str {
+    line.strip_prefix(SPEAKER).unwrap_or(line)
 }
 
 fn listed(words: &[String]) -> String {
@@ -210,18 +217,23 @@ fn listed(words: &[String]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use dynamiccl_host::Handed;
 
-    fn facts(line: &str) -> (Facts, Vec<Finding>) {
-        let answers = Answers {
+    fn answers(begins: &str) -> Answers {
+        Answers {
             interfaces: Vec::new(),
-            begins: Some(line.to_owned()),
+            begins: Some(begins.to_owned()),
+            notes: Vec::new(),
             decisions: None,
             handed: None,
             warnings: Vec::new(),
             env_warnings: Vec::new(),
-        };
+        }
+    }
+
+    fn facts(line: &str) -> (Facts, Vec<Finding>) {
         let mut findings = Vec::new();
-        (Facts::of(Some(&answers), &mut findings), findings)
+        (Facts::of(Some(&answers(line)), &mut findings), findings)
     }
 
     #[test]
@@ -233,6 +245,33 @@ mod tests {
         assert_eq!((facts.version.as_str(), facts.policy.as_str()), ("0.1.0", "tiny 00aa"));
         assert_eq!((facts.context.as_str(), facts.mode.as_str()), ("00bb", "observe"));
         assert_eq!(facts.deterministic, "1");
+    }
+
+    #[test]
+    fn what_the_library_says_besides_is_a_warning() {
+        let begins =
+            "DynamICCL: 0.1.0, tuner v6, 2 ranks on 1 nodes, policy tiny 00aa, context 00bb, mode act";
+        let besides = "DynamICCL: the deployment file describes the cluster without class";
+        let notes = [besides, &begins.replace("2 ranks", "4 ranks")].map(str::to_owned).to_vec();
+        let mut findings = Vec::new();
+        Facts::of(Some(&Answers { notes, ..answers(begins) }), &mut findings);
+        let text = "the deployment file describes the cluster without class".to_owned();
+        assert_eq!(findings, [Finding::new(Level::Warning, text)]);
+    }
+
+    #[test]
+    fn what_is_left_out_at_launch_is_a_warning_and_what_stops_it_a_fault() {
+        let env_warnings = vec!["DynamICCL: buffer = \"3000\"".to_owned()];
+        let handed = Some(Handed { threads: Some("256".to_owned()), buffer: None });
+        for (handed, level, gets) in
+            [(handed, Level::Warning, ["256", OWN]), (None, Level::Fault, ["none", "none"])]
+        {
+            let env = Answers { handed, env_warnings: env_warnings.clone(), ..answers("") };
+            let mut findings = Vec::new();
+            let (threads, buffer) = launch(Some(&env), &Variables::default(), &mut findings);
+            assert_eq!([threads.as_str(), &buffer], gets);
+            assert_eq!(findings, [Finding::new(level, "buffer = \"3000\"".to_owned())]);
+        }
     }
 
     #[test]

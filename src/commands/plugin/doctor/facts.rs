@@ -44,7 +44,7 @@ pub struct Facts {
     pub policy: String,
     /// The deployment file's fingerprint.
     pub context: String,
-    /// act, observe or off.
+    /// act, observe, off or driven.
     pub mode: String,
     /// Whether sums must come out alike.
     pub deterministic: String,
@@ -61,6 +61,25 @@ pub struct Facts {
 }
 
 impl Facts {
+    /// The same word for all.
+    #[cfg(test)]
+    pub fn all(word: &str) -> Self {
+        let word = || word.to_owned();
+        Facts {
+            tuner: word(),
+            version: word(),
+            policy: word(),
+            context: word(),
+            mode: word(),
+            deterministic: word(),
+            fixed: word(),
+            threads: word(),
+            buffer: word(),
+            decisions: word(),
+            nccl: word(),
+        }
+    }
+
     /// All of them by name.
     pub fn named(&self) -> [(&'static str, &str); 11] {
         [

@@ -7,7 +7,9 @@
 mod checkup;
 mod exchange;
 mod facts;
+mod meant;
 mod message;
+mod records;
 mod report;
 mod surroundings;
 mod variables;

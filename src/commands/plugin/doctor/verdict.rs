@@ -128,19 +128,7 @@ mod tests {
 
     fn checkup(rank: u32, change: impl Fn(&mut Checkup)) -> Checkup {
         let word = || "x".to_owned();
-        let facts = Facts {
-            tuner: word(),
-            version: word(),
-            policy: word(),
-            context: word(),
-            mode: word(),
-            deterministic: word(),
-            fixed: word(),
-            threads: word(),
-            buffer: word(),
-            decisions: word(),
-            nccl: "2.28.9".to_owned(),
-        };
+        let facts = Facts { nccl: "2.28.9".to_owned(), ..Facts::all("x") };
         let hints = Hints { gpus: word(), nccl_variables: word() };
         let mut checkup = Checkup {
             rank,
