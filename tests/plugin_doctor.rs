@@ -76,12 +76,30 @@ fn what_would_stop_a_rank_is_a_fault() {
         (&[("NCCL_TUNER_PLUGIN", "/nowhere.so")], &["/nowhere.so", "NCCL would go on without it"]),
         (&[("NCCL_ENV_PLUGIN", "/nowhere.so")], &["NCCL_ENV_PLUGIN", "/nowhere.so"]),
         (&[("DYNAMICCL_POLICY", "walk")], &["DYNAMICCL_POLICY=walk", "for tests only"]),
+        (&[("DYNAMICCL_EXPECT", "")], &["DYNAMICCL_EXPECT=\"\"", "unset it"]),
     ] {
         let (code, document) = examined(&dir, variables);
         let faults = texts(&document, "fault");
         assert_eq!((code, &document["healthy"]), (1, &false.into()), "{variables:?}: {document}");
         assert!(parts.iter().all(|part| faults[0].contains(part)), "{faults:?}");
     }
+}
+
+/// A command for the hash that fails leaves the variable empty.
+#[test]
+fn what_the_launcher_expects_is_shown() {
+    let dir = Dir::new();
+    let hash = dynamiccl_policies::frozen::Frozen::shipped().unwrap().hash();
+    let expect = format!("{hash:016x}");
+    for (said, code, shown) in [
+        (expect.as_str(), 0, expect.as_str()),
+        ("00000000000000FF", 1, "00000000000000ff"),
+        ("", 1, "nothing"),
+    ] {
+        let (ended, document) = examined(&dir, &[("DYNAMICCL_EXPECT", said)]);
+        assert_eq!((ended, &document["facts"]["expect"]), (code, &shown.into()), "{document}");
+    }
+    assert_eq!(examined(&dir, &[]).1["facts"]["expect"], "any");
 }
 
 /// NCCL puts the lines of its files into the environment before it loads a plugin.

@@ -101,6 +101,7 @@ fn whatever_differs_is_named() {
         (&[], &[("DYNAMICCL_MODE", "observe")], "mode"),
         (&[], &[("DYNAMICCL_DETERMINISTIC", "1")], "deterministic"),
         (&[], &[("NCCL_ALGO", "Ring")], "fixed"),
+        (&[], &[("DYNAMICCL_EXPECT", "00000000000000ff")], "expect"),
         (&[], &[("NCCL_TUNER_PLUGIN", "none")], "tuner"),
         (&[("NCCL_BUFFSIZE", "4194304")], &[], "buffer"),
     ] {

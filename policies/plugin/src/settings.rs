@@ -92,7 +92,7 @@ pub enum SettingsError {
     /// No hashes.
     #[error(
         "{EXPECT}=\"{0}\": write the hash of the policy in 16 digits as inspect says it, and after a comma that of the \
-         deployment file"
+         deployment file; unset it where any will do"
     )]
     Expect(String),
     /// Neither yes nor no.
@@ -108,6 +108,8 @@ pub enum SettingsError {
 impl Settings {
     /// Reads the variables through `get`, which answers as the environment would.
     pub fn read(get: impl Fn(&str) -> Option<String>) -> Result<Self, SettingsError> {
+        // Empty, it is what a launcher exports whose command for the hash has failed: nobody means any policy by it.
+        let expect = get(EXPECT);
         let get = |variable: &str| get(variable).filter(|value| !value.is_empty());
         let mode = get(MODE).map_or(Ok(Mode::Act), |word| look_up("mode", word.trim(), &Mode::WORDS));
         let mode = mode.map_err(SettingsError::Mode)?;
@@ -124,7 +126,7 @@ impl Settings {
         Ok(Settings {
             source,
             context: get(CONTEXT).map(PathBuf::from),
-            expect: if mode == Mode::Off { Vec::new() } else { expected(get(EXPECT))? },
+            expect: if mode == Mode::Off { Vec::new() } else { expected(expect)? },
             mode,
             deterministic: flag(DETERMINISTIC)?.unwrap_or(false),
             overrides,
@@ -264,12 +266,15 @@ mod tests {
         assert_eq!(message(&[(DETERMINISTIC, "yes")]), "DYNAMICCL_DETERMINISTIC=\"yes\": write 1 or 0");
         let hash = "00000000000000ff";
         let many = [hash, hash, hash].join(",");
-        for hashes in ["ff", "00000000000000fg", "00000000000000ff,", &many] {
+        for hashes in ["", " ", "ff", "00000000000000fg", "00000000000000ff,", &many] {
             assert!(
                 message(&[(EXPECT, hashes)]).starts_with(&format!("DYNAMICCL_EXPECT=\"{hashes}\": write"))
             );
         }
-        assert_eq!(read(&[(MODE, "off\r"), (DETERMINISTIC, "yes"), (EXPECT, "no")]).unwrap().mode, Mode::Off);
+        for hashes in ["no", ""] {
+            let set = [(MODE, "off\r"), (DETERMINISTIC, "yes"), (EXPECT, hashes)];
+            assert_eq!(read(&set).unwrap().mode, Mode::Off);
+        }
     }
 
     #[test]

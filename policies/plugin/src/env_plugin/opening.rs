@@ -114,9 +114,13 @@ mod tests {
 
     #[test]
     fn what_means_nothing_is_refused() {
-        for (variable, value) in
-            [(NTHREADS, "many"), (NTHREADS, "100"), (BUFFSIZE, "big"), (CONTEXT, "/nowhere/x.toml")]
-        {
+        for (variable, value) in [
+            (NTHREADS, "many"),
+            (NTHREADS, "100"),
+            (BUFFSIZE, "big"),
+            (CONTEXT, "/nowhere/x.toml"),
+            (EXPECT, ""),
+        ] {
             let said = read(&[(variable, value)]).unwrap_err();
             assert!(said.contains(variable) && said.contains(value), "{said}");
         }

@@ -61,6 +61,7 @@ impl Checkup {
         let mut facts = Facts {
             tuner,
             nccl,
+            expect: variables.expected(),
             fixed: listed(&variables.fixed()),
             ..Facts::of(answers.as_ref(), &mut findings)
         };
@@ -107,6 +108,7 @@ impl Facts {
             version: known(loaded.as_ref().map(|loaded| &loaded.version)),
             policy: of_rule(|rule| &rule.policy),
             context: of_rule(|rule| &rule.context),
+            expect: String::new(),
             mode: if is_off { "off".to_owned() } else { of_rule(|rule| &rule.mode) },
             deterministic: if rule.is_some_and(|rule| rule.deterministic) { "1" } else { "0" }.to_owned(),
             fixed: String::new(),

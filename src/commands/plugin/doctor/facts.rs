@@ -44,6 +44,8 @@ pub struct Facts {
     pub policy: String,
     /// The deployment file's fingerprint.
     pub context: String,
+    /// The hashes that the launcher says they must have, as it says them.
+    pub expect: String,
     /// act, observe, off or driven.
     pub mode: String,
     /// Whether sums must come out alike.
@@ -70,6 +72,7 @@ impl Facts {
             version: word(),
             policy: word(),
             context: word(),
+            expect: word(),
             mode: word(),
             deterministic: word(),
             fixed: word(),
@@ -81,12 +84,13 @@ impl Facts {
     }
 
     /// All of them by name.
-    pub fn named(&self) -> [(&'static str, &str); 11] {
+    pub fn named(&self) -> [(&'static str, &str); 12] {
         [
             ("tuner", &self.tuner),
             ("version", &self.version),
             ("policy", &self.policy),
             ("context", &self.context),
+            ("expect", &self.expect),
             ("mode", &self.mode),
             ("deterministic", &self.deterministic),
             ("fixed", &self.fixed),

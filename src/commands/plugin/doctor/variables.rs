@@ -7,7 +7,7 @@ use std::ffi::OsStr;
 use dynamiccl_host::Configured;
 use dynamiccl_spec::Overrides;
 use dynamiccl_spec::overrides::number;
-use dynamiccl_spec::variables::{ALL, BUFFSIZE, NTHREADS, PREFIX, PROFILE, PROMETHEUS};
+use dynamiccl_spec::variables::{ALL, BUFFSIZE, EXPECT, NTHREADS, PREFIX, PROFILE, PROMETHEUS};
 use dynamiccl_spec::words::nearest;
 
 use super::facts::{Finding, Level};
@@ -38,11 +38,15 @@ impl Variables {
     /// Of these, ours and NCCL's. What is no text is shown as well as it can be.
     pub fn new<N: AsRef<OsStr>>(set: impl Iterator<Item = (N, N)>, mut configured: Vec<Configured>) -> Self {
         let text = |word: &OsStr| word.to_string_lossy().into_owned();
+        // Empty, the others are as if they were not set.
+        let says = |name: &str, value: &OsStr| name == EXPECT || !value.is_empty();
         let matters = |name: &str| name.starts_with(PREFIX) || name.starts_with("NCCL_");
-        configured.retain(|said| matters(&text(&said.name)) && !said.value.is_empty());
+        let counts = |name: &OsStr, value: &OsStr| matters(&text(name)) && says(&text(name), value);
+        configured.retain(|said| counts(&said.name, &said.value));
+        let set = set.filter(|(name, value)| counts(name.as_ref(), value.as_ref()));
         let set = set.map(|(name, value)| (text(name.as_ref()), text(value.as_ref())));
         let said = configured.iter().map(|said| (text(&said.name), text(&said.value)));
-        let all = set.chain(said).filter(|(name, value)| matters(name) && !value.is_empty()).collect();
+        let all = set.chain(said).collect();
         Variables { all, configured }
     }
 
@@ -54,6 +58,13 @@ impl Variables {
     /// A value.
     pub fn get(&self, name: &str) -> Option<&str> {
         self.all.get(name).map(String::as_str)
+    }
+
+    /// The hashes that the launcher expects, in one way of writing.
+    pub fn expected(&self) -> String {
+        let hashes = |said: &str| said.split(',').map(|hash| hash.trim().to_lowercase()).collect::<Vec<_>>();
+        let expected = self.get(EXPECT).map(|said| hashes(said).join(","));
+        expected.map_or("any".to_owned(), |said| if said.is_empty() { "nothing".to_owned() } else { said })
     }
 
     /// Those that NCCL takes from its files.
@@ -203,6 +214,17 @@ mod tests {
         assert!(
             findings.iter().any(|finding| finding.text.starts_with("/etc/nccl.conf sets NCCL_ALGO=Tree"))
         );
+    }
+
+    /// The library refuses it when it is empty, and so the doctor must hand it on.
+    #[test]
+    fn what_is_expected_counts_though_it_is_empty() {
+        let expected = |said: &str| variables(&[(EXPECT, said)]).expected();
+        assert_eq!(variables(&[]).expected(), "any");
+        assert_eq!(["", "00FF, 00aa", "x"].map(expected), ["nothing", "00ff,00aa", "x"]);
+        let empty = Configured { file: "/etc/nccl.conf".into(), name: EXPECT.into(), value: "".into() };
+        let variables = Variables::new(std::iter::empty::<(&str, &str)>(), vec![empty]);
+        assert_eq!((variables.configured().len(), variables.expected().as_str()), (1, "nothing"));
     }
 
     #[test]
