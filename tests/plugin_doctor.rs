@@ -1,5 +1,6 @@
 //! `plugin doctor` on one rank.
 
+use dynamiccl_spec::fnv::Fnv;
 use serde_json::Value;
 
 use crate::plugin::{compiled, library, run};
@@ -32,6 +33,9 @@ fn a_healthy_rank_says_what_it_would_do() {
     let policy = facts["policy"].as_str().unwrap();
     let hash = dynamiccl_policies::frozen::Frozen::shipped().unwrap().hash();
     assert_eq!(policy, format!("shipped {hash:016x}"));
+    let mut build = Fnv::new();
+    build.bytes(&std::fs::read(library()).unwrap());
+    assert_eq!(facts["library"], format!("{:016x}", build.value()));
     assert_eq!(document["interfaces"].as_array().unwrap().len(), 14);
     assert!(facts["decisions"].as_str().unwrap().contains("of 495 calls changed"), "{facts}");
     assert_eq!(texts(&document, "fault"), [""; 0]);

@@ -112,6 +112,19 @@ fn whatever_differs_is_named() {
     }
 }
 
+/// Builds of one version are the same in all that they say of themselves.
+#[test]
+fn the_rank_with_another_build_is_named() {
+    let job = Job::new(2);
+    let mut build = std::fs::read(library()).unwrap();
+    // Beyond what the dynamic linker reads.
+    build.push(0);
+    std::fs::write(job.dir.path("other.so"), build).unwrap();
+    let (code, document) = job.verdict(&[(1, &[("NCCL_TUNER_PLUGIN", "./other.so")])]);
+    assert_eq!((code, &document["healthy"]), (1, &true.into()));
+    assert_eq!(odd_ones(&document), [("library".to_owned(), vec![1].into())]);
+}
+
 #[test]
 fn a_host_whose_configuration_of_nccl_differs_is_named() {
     let job = Job::new(2);

@@ -12,6 +12,8 @@ use crate::tuner::{self, Decisions};
 /// What a plugin says.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Answers {
+    /// The fingerprint of its file; none where that cannot be read any more.
+    pub library: Option<String>,
     /// The interfaces that it has.
     pub interfaces: Vec<String>,
     /// The line with which a communicator begins: version, policy, context, mode.
@@ -31,12 +33,21 @@ pub struct Answers {
 /// Opens the library with this path or name and asks it.
 pub fn ask(name: impl AsRef<OsStr>) -> Result<Answers, OpenError> {
     let plugin = Plugin::open(name)?;
-    let interfaces = plugin.interfaces();
+    let (library, interfaces) = (plugin.fingerprint(), plugin.interfaces());
     let decisions = tuner::decide(&plugin)?;
     let tuner = logger::take();
     let handed = env::handed(&plugin)?;
     let env_warnings = logger::take().warnings;
     let mut infos = tuner.infos.into_iter();
     let (begins, notes) = (infos.next(), infos.collect());
-    Ok(Answers { interfaces, begins, notes, decisions, handed, warnings: tuner.warnings, env_warnings })
+    Ok(Answers {
+        library,
+        interfaces,
+        begins,
+        notes,
+        decisions,
+        handed,
+        warnings: tuner.warnings,
+        env_warnings,
+    })
 }

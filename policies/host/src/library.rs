@@ -1,7 +1,11 @@
 //! A library that was opened with the flags that NCCL uses (`RTLD_NOW | RTLD_LOCAL`).
 
-use std::ffi::{CStr, OsStr, c_char};
+use std::ffi::{CStr, OsStr, c_char, c_int, c_void};
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+use std::{fs, ptr};
 
+use dynamiccl_spec::fnv::Fnv;
 use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
 
 /// The interfaces through which NCCL may ask, with the oldest and the newest version that we offer.
@@ -43,6 +47,15 @@ impl Plugin {
         INTERFACES.into_iter().flat_map(named).filter(|name| self.address(name).is_ok()).collect()
     }
 
+    /// The fingerprint of the file that was opened, wherever the dynamic linker has found it: builds of one version differ
+    /// in nothing else that can be seen. None where it cannot be read any more.
+    pub fn fingerprint(&self) -> Option<String> {
+        let somewhere = self.interfaces().iter().find_map(|name| self.address(name).ok())?;
+        let mut hash = Fnv::new();
+        hash.bytes(&fs::read(file_of(somewhere)?).ok()?);
+        Some(format!("{:016x}", hash.value()))
+    }
+
     /// The table of functions of an interface, whose first field is the plugin's name: ours, or it is refused.
     ///
     /// # Safety
@@ -63,5 +76,43 @@ impl Plugin {
         let found = unsafe { self.0.get::<*const u8>(symbol.as_bytes()) };
         let address = found.ok().map(|found| found.into_raw().cast_const().cast::<u8>());
         address.filter(|address| !address.is_null()).ok_or_else(|| OpenError::Lacks(symbol.to_owned()))
+    }
+}
+
+/// What `dladdr` says of an address.
+#[repr(C)]
+struct Found {
+    file: *const c_char,
+    base: *mut c_void,
+    symbol: *const c_char,
+    at: *mut c_void,
+}
+
+unsafe extern "C" {
+    fn dladdr(address: *const c_void, found: *mut Found) -> c_int;
+}
+
+/// The file of this address, by the name under which the dynamic linker has opened it.
+fn file_of(address: *const u8) -> Option<PathBuf> {
+    let mut found =
+        Found { file: ptr::null(), base: ptr::null_mut(), symbol: ptr::null(), at: ptr::null_mut() };
+    // SAFETY: any address may be asked about, and the answer has a place.
+    let known = unsafe { dladdr(address.cast(), &raw mut found) } != 0 && !found.file.is_null();
+    // SAFETY: a string of the dynamic linker's, which stays as long as the library, and is copied here.
+    let name = known.then(|| unsafe { CStr::from_ptr(found.file) })?;
+    Some(OsStr::from_bytes(name.to_bytes()).into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_library_is_found_wherever_the_linker_finds_it() {
+        let other = Plugin::open("libc.so.6").unwrap();
+        let file = file_of(other.address("getenv").unwrap()).unwrap();
+        assert!(file.ends_with("libc.so.6") && file.is_file(), "{file:?}");
+        assert_eq!(file_of(ptr::null()), None);
+        assert_eq!(other.fingerprint(), None, "not the plugin");
     }
 }

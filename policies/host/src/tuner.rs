@@ -1,5 +1,6 @@
-//! The tuner, driven through version 6 of NCCL's interface, the first that asks for chunk sizes too. What is decided where
-//! none are asked for is the same policy with less to choose, so one version speaks for all.
+//! The tuner, driven through version 6 of NCCL's interface, the first that asks for chunk sizes too. Below it no chunk is
+//! chosen, and a gain that counts on one is none: the same code decides, with less to choose. So ranks whose library is the
+//! same file ([`Plugin::fingerprint`]) and who decide alike here do so through every version.
 
 use std::ffi::{c_char, c_int, c_void};
 use std::ptr;

@@ -106,6 +106,7 @@ impl Facts {
         Facts {
             tuner: String::new(),
             version: known(loaded.as_ref().map(|loaded| &loaded.version)),
+            library: known(answers.and_then(|answers| answers.library.as_ref())),
             policy: of_rule(|rule| &rule.policy),
             context: of_rule(|rule| &rule.context),
             expect: String::new(),
@@ -223,6 +224,7 @@ mod tests {
 
     fn answers(begins: &str) -> Answers {
         Answers {
+            library: Some("00cc".to_owned()),
             interfaces: Vec::new(),
             begins: Some(begins.to_owned()),
             notes: Vec::new(),
@@ -244,7 +246,8 @@ mod tests {
                     mode observe, deterministic, fixed by the user: NCCL_ALGO=Ring";
         let (facts, findings) = facts(line);
         assert_eq!(findings, []);
-        assert_eq!((facts.version.as_str(), facts.policy.as_str()), ("0.1.0", "tiny 00aa"));
+        assert_eq!((facts.version.as_str(), facts.library.as_str()), ("0.1.0", "00cc"));
+        assert_eq!(facts.policy, "tiny 00aa");
         assert_eq!((facts.context.as_str(), facts.mode.as_str()), ("00bb", "observe"));
         assert_eq!(facts.deterministic, "1");
     }

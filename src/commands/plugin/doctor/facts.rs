@@ -40,6 +40,8 @@ pub struct Facts {
     pub tuner: String,
     /// The library's version.
     pub version: String,
+    /// The fingerprint of its file, by which builds of one version are told apart.
+    pub library: String,
     /// The policy's name and fingerprint.
     pub policy: String,
     /// The deployment file's fingerprint.
@@ -70,6 +72,7 @@ impl Facts {
         Facts {
             tuner: word(),
             version: word(),
+            library: word(),
             policy: word(),
             context: word(),
             expect: word(),
@@ -84,10 +87,11 @@ impl Facts {
     }
 
     /// All of them by name.
-    pub fn named(&self) -> [(&'static str, &str); 12] {
+    pub fn named(&self) -> [(&'static str, &str); 13] {
         [
             ("tuner", &self.tuner),
             ("version", &self.version),
+            ("library", &self.library),
             ("policy", &self.policy),
             ("context", &self.context),
             ("expect", &self.expect),
