@@ -38,6 +38,18 @@ impl Job {
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
     }
 
+    /// A connection to rank 0 as soon as it listens.
+    fn connected(&self) -> TcpStream {
+        let until = Instant::now() + Duration::from_secs(10);
+        loop {
+            match TcpStream::connect(format!("127.0.0.1:{}", self.port)) {
+                Ok(stream) => return stream,
+                Err(error) if Instant::now() > until => panic!("rank 0 does not listen: {error}"),
+                Err(_) => std::thread::sleep(Duration::from_millis(10)),
+            }
+        }
+    }
+
     /// Runs all ranks; the ones that are named have variables of their own.
     fn run(&self, own: &[(u32, Set<'_>)]) -> Vec<Output> {
         let of = |rank| own.iter().find(|(who, _)| *who == rank).map_or(&[][..], |(_, set)| *set);
@@ -205,18 +217,10 @@ fn ranks_meet_by_the_name_of_the_host_too() {
 fn strangers_are_sent_away() {
     let job = Job { timeout: 20, ..Job::new(2) };
     let zero = job.start(0, &[]);
-    let address = format!("127.0.0.1:{}", job.port);
-    let until = Instant::now() + Duration::from_secs(10);
-    let mut stranger = loop {
-        match TcpStream::connect(&address) {
-            Ok(stream) => break stream,
-            Err(error) if Instant::now() > until => panic!("rank 0 does not listen: {error}"),
-            Err(_) => std::thread::sleep(Duration::from_millis(10)),
-        }
-    };
+    let mut stranger = job.connected();
     stranger.write_all(b"GET / HTTP/1.1\r\n\r\n").unwrap();
     // And one that says nothing at all.
-    let _silent = TcpStream::connect(&address).unwrap();
+    let _silent = job.connected();
     let one = job.start(1, &[]);
     assert_eq!(one.wait_with_output().unwrap().status.code(), Some(0));
     assert_eq!(zero.wait_with_output().unwrap().status.code(), Some(0));
@@ -280,16 +284,60 @@ fn a_limit_of_files_that_is_too_low_is_said() {
     assert_eq!(said, expected);
 }
 
+/// What a rank that is turned away says, and that the meeting goes on without it.
+fn turned_away(job: &Job, stray: Child, zero: Child, own: Set<'_>) -> String {
+    let stray = stray.wait_with_output().unwrap();
+    assert_eq!(stray.status.code(), Some(2));
+    let one = job.start(1, own).wait_with_output().unwrap();
+    let zero = zero.wait_with_output().unwrap();
+    let said = String::from_utf8(zero.stderr).unwrap();
+    assert_eq!((zero.status.code(), one.status.code()), (Some(0), Some(0)), "{said}");
+    String::from_utf8(stray.stderr).unwrap()
+}
+
 #[test]
-fn ranks_of_different_jobs_are_told_apart() {
-    let job = Job { timeout: 10, ..Job::new(2) };
+fn a_stray_rank_of_another_number_is_turned_away_and_the_meeting_goes_on() {
+    let job = Job::new(2);
+    let other = Job { ranks: 8, port: job.port.clone(), ..Job::new(8) };
+    let said = turned_away(&job, other.start(5, &[]), job.start(0, &[]), &[]);
+    let expected = "error: rank 0 says: rank 5 believes in 8 ranks, rank 0 in 2: one launcher must start all; give each job";
+    assert!(said.starts_with(expected), "{said}");
+}
+
+#[test]
+fn a_stray_rank_of_a_job_of_the_same_size_is_turned_away_where_launchers_name_jobs() {
+    let job = Job::new(2);
+    let [own, other] = ["a", "b"].map(|name| [("TORCHELASTIC_RUN_ID", name)]);
+    let said = turned_away(&job, job.start(1, &other), job.start(0, &own), &own);
+    let expected =
+        "error: rank 0 says: rank 1 of 2 is of another job (TORCHELASTIC_RUN_ID=b, which is a on rank 0)";
+    assert!(said.starts_with(expected), "{said}");
+}
+
+#[test]
+fn who_was_turned_away_is_named_where_ranks_are_missing() {
+    let job = Job { timeout: 5, ..Job::new(2) };
     let other = Job { ranks: 4, port: job.port.clone(), ..Job::new(4) };
     let zero = job.start(0, &[]);
     let one = other.start(1, &[]).wait_with_output().unwrap();
     let zero = zero.wait_with_output().unwrap();
     assert_eq!((zero.status.code(), one.status.code()), (Some(2), Some(2)));
     let said = String::from_utf8(zero.stderr).unwrap();
-    assert!(said.contains("rank 1 believes in 4 ranks, rank 0 in 2"), "{said}");
+    assert!(said.starts_with("error: rank 1 did not come within 5 s; "), "{said}");
+    assert!(said.contains("turned away: rank 1 believes in 4 ranks, rank 0 in 2"), "{said}");
+}
+
+/// Ranks of version 1 say neither their job nor all that is compared.
+#[test]
+fn a_rank_of_another_version_is_named() {
+    let job = Job { timeout: 20, ..Job::new(2) };
+    let zero = job.start(0, &[]);
+    let mut one = job.connected();
+    one.write_all(b"{\"mark\":\"dynamiccl doctor 1\",\"ranks\":2,\"checkup\":{\"rank\":1}}\n").unwrap();
+    let zero = zero.wait_with_output().unwrap();
+    let said = String::from_utf8(zero.stderr).unwrap();
+    assert_eq!(zero.status.code(), Some(2));
+    assert!(said.starts_with("error: rank 1 speaks \"dynamiccl doctor 1\" and rank 0 \"dynamiccl"), "{said}");
 }
 
 #[test]

@@ -1,19 +1,21 @@
 //! The meeting of ranks over TCP: rank 0 listens, every other brings what it found and waits for the outcome.
 //!
 //! Everything is bounded: a rank that never comes, and one that comes and says nothing, cost the time that was given
-//! and no more. Whoever else comes by is sent away.
+//! and no more. Whoever else comes by is sent away, ranks of another job with a word why, and the meeting goes on.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::io::{self, ErrorKind};
 use std::net::{TcpListener, TcpStream, ToSocketAddrs};
 use std::sync::mpsc::{self, Sender};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use super::checkup::Checkup;
+use super::job::Job;
 use super::message::{self, Found, MARK, Outcome};
 use super::verdict::ranks_in_words;
 use crate::launcher::{Place, Rendezvous};
@@ -25,8 +27,14 @@ const TRY: Duration = Duration::from_secs(2);
 /// Rank 0 may have begun later than we, and is as patient.
 const GRACE: Duration = Duration::from_secs(5);
 
+/// Strangers that are named where ranks are missing; the others are counted.
+const NAMED: usize = 3;
+
 /// Rank 0's place, open.
-pub struct Meeting(TcpListener);
+pub struct Meeting {
+    listener: TcpListener,
+    job: Job,
+}
 
 /// Everybody came.
 pub struct Gathered {
@@ -37,7 +45,7 @@ pub struct Gathered {
 
 /// Opens the meeting: for this machine alone where that is its name, else on all addresses. A host's own name often
 /// leads to an address on which nobody else reaches it.
-pub fn open(rendezvous: &Rendezvous) -> Result<Meeting> {
+pub fn open(rendezvous: &Rendezvous, job: Job) -> Result<Meeting> {
     let Rendezvous { host, port } = rendezvous;
     let listener = match host.as_str() {
         "localhost" | "127.0.0.1" | "::1" => TcpListener::bind((host.as_str(), *port)),
@@ -48,7 +56,7 @@ pub fn open(rendezvous: &Rendezvous) -> Result<Meeting> {
     let listener = listener.with_context(|| {
         format!("rank 0 cannot listen on {rendezvous}; give another port with --rendezvous HOST:PORT")
     })?;
-    Ok(Meeting(listener))
+    Ok(Meeting { listener, job })
 }
 
 impl Meeting {
@@ -57,37 +65,26 @@ impl Meeting {
         let until = Instant::now() + timeout;
         open_more_files();
         let (found, arrivals) = mpsc::channel();
-        let mut came = BTreeMap::new();
+        let mut guests = Guests::default();
         let mut failure = None;
-        while came.len() + 1 < place.ranks as usize && failure.is_none() && Instant::now() < until {
+        while guests.came.len() + 1 < place.ranks as usize && failure.is_none() && Instant::now() < until {
             if let Err(error) = self.let_in(&found, until) {
                 failure = Some(error.context(format!(
                     "rank 0 has heard {} of {} other ranks and can let in no more; raise its limits (ulimit -n, ulimit -u)",
-                    came.len(),
+                    guests.came.len(),
                     place.ranks - 1
                 )));
                 continue;
             }
             match arrivals.recv_timeout(PAUSE) {
-                Ok((read, stream)) => failure = admit(place, read, stream, &mut came).err(),
+                Ok((read, stream)) => failure = guests.admit(place, &self.job, read, stream).err(),
                 Err(_) => continue,
             }
         }
-        let missing: Vec<u32> = (1..place.ranks).filter(|rank| !came.contains_key(rank)).collect();
-        let (mut checkups, waiting): (Vec<_>, Vec<_>) = came.into_values().unzip();
+        let failure = failure.or_else(|| guests.missing(place, timeout));
+        let (mut checkups, waiting): (Vec<_>, Vec<_>) = guests.came.into_values().unzip();
         checkups.insert(0, own);
         let gathered = Gathered { checkups, waiting };
-        let failure = failure.or_else(|| {
-            (!missing.is_empty()).then(|| {
-                anyhow::anyhow!(
-                    "{} did not come within {} s; start the doctor on all {} ranks, give more --timeout, or look at \
-                     one rank with --ranks 1",
-                    ranks_in_words(&missing),
-                    timeout.as_secs(),
-                    place.ranks
-                )
-            })
-        });
         match failure {
             None => Ok(gathered),
             Some(error) => {
@@ -100,7 +97,7 @@ impl Meeting {
     /// Lets in all who are at the door, each of whom then says in a thread of its own who it is.
     fn let_in(&self, found: &Sender<(Found, TcpStream)>, until: Instant) -> Result<()> {
         loop {
-            let stream = match self.0.accept() {
+            let stream = match self.listener.accept() {
                 Ok((stream, _)) => stream,
                 Err(error) => match error.kind() {
                     ErrorKind::WouldBlock => return Ok(()),
@@ -144,43 +141,96 @@ fn listen(stream: &TcpStream, patience: Duration) -> io::Result<Found> {
     message::receive(stream)
 }
 
-type Came = BTreeMap<u32, (Checkup, TcpStream)>;
+/// Who has come.
+#[derive(Default)]
+struct Guests {
+    /// Ranks of this job.
+    came: BTreeMap<u32, (Checkup, TcpStream)>,
+    /// What was said to the first of those that are not.
+    strangers: Vec<String>,
+    /// How many those were.
+    turned_away: usize,
+}
 
-/// Takes in what a rank brings.
-fn admit(place: &Place, read: Found, stream: TcpStream, came: &mut Came) -> Result<()> {
-    let Found { mark, ranks, checkup } = read;
-    let rank = checkup.rank;
-    let wrong = if mark != MARK {
-        Some(format!(
-            "rank {rank} speaks \"{mark}\" and rank 0 \"{MARK}\": install the same version everywhere"
-        ))
-    } else if ranks != place.ranks || rank == 0 || rank >= ranks {
-        Some(format!(
-            "rank {rank} believes in {ranks} ranks, rank 0 in {}: one launcher must start all",
-            place.ranks
-        ))
-    } else if came.contains_key(&rank) {
-        Some(format!("two processes are rank {rank}: one launcher must start all"))
-    } else {
-        None
-    };
-    if let Some(wrong) = wrong {
+impl Guests {
+    /// Takes in what a rank brings, or turns away one that is not of this job. An error is what no rank that comes later can
+    /// mend.
+    fn admit(&mut self, place: &Place, job: &Job, read: Found, stream: TcpStream) -> Result<()> {
+        let rank = read.checkup["rank"].as_u64().unwrap_or_default();
+        if let Some(why) = stranger(place, job, &read) {
+            let _ = message::send(&stream, &Outcome::Failed(why.clone()));
+            self.turned_away += 1;
+            if self.strangers.len() < NAMED {
+                self.strangers.push(why);
+            }
+            return Ok(());
+        }
+        let mark = &read.mark;
+        let checkup = (mark == MARK).then(|| serde_json::from_value::<Checkup>(read.checkup));
+        let wrong = match checkup {
+            Some(Ok(checkup)) => match self.came.entry(checkup.rank) {
+                Entry::Vacant(free) => {
+                    free.insert((checkup, stream));
+                    return Ok(());
+                }
+                Entry::Occupied(_) => format!("two processes are rank {rank}: one launcher must start all"),
+            },
+            Some(Err(error)) => format!("what rank {rank} says is not understood: {error}"),
+            None => {
+                format!(
+                    "rank {rank} speaks \"{mark}\" and rank 0 \"{MARK}\": install the same version everywhere"
+                )
+            }
+        };
         let _ = message::send(&stream, &Outcome::Failed(wrong.clone()));
         bail!("{wrong}");
     }
-    came.insert(rank, (checkup, stream));
-    Ok(())
+
+    /// Who has not come, and who has come instead.
+    fn missing(&self, place: &Place, timeout: Duration) -> Option<anyhow::Error> {
+        let missing: Vec<u32> = (1..place.ranks).filter(|rank| !self.came.contains_key(rank)).collect();
+        if missing.is_empty() {
+            return None;
+        }
+        let strangers = self.strangers.iter().map(|why| format!("; turned away: {why}"));
+        let more = self.turned_away - self.strangers.len();
+        let more = if more > 0 { format!("; and {more} more") } else { String::new() };
+        Some(anyhow!(
+            "{} did not come within {} s; start the doctor on all {} ranks, give more --timeout, or look at one rank with \
+             --ranks 1{}{more}",
+            ranks_in_words(&missing),
+            timeout.as_secs(),
+            place.ranks,
+            strangers.collect::<String>()
+        ))
+    }
+}
+
+/// Why a rank is none of this job, if it is none.
+fn stranger(place: &Place, job: &Job, read: &Found) -> Option<String> {
+    let Found { ranks, checkup, .. } = read;
+    let rank = checkup["rank"].as_u64().unwrap_or_default();
+    let remedy = "give each job another --rendezvous";
+    if let Some(difference) = job.differs(&read.job) {
+        return Some(format!("rank {rank} of {ranks} is of another job ({difference}): {remedy}"));
+    }
+    if *ranks != place.ranks || rank == 0 || rank >= u64::from(*ranks) {
+        let believes = format!("rank {rank} believes in {ranks} ranks, rank 0 in {}", place.ranks);
+        return Some(format!("{believes}: one launcher must start all; {remedy}"));
+    }
+    None
 }
 
 /// Brings what this rank found to rank 0 and waits for the outcome.
 pub fn report(
     rendezvous: &Rendezvous,
     place: &Place,
+    job: Job,
     checkup: &Checkup,
     timeout: Duration,
 ) -> Result<Outcome> {
     let stream = connect(rendezvous, timeout)?;
-    let found = Found { mark: MARK.to_owned(), ranks: place.ranks, checkup: checkup.clone() };
+    let found = Found { mark: MARK.to_owned(), job, ranks: place.ranks, checkup };
     stream.set_read_timeout(Some(timeout + GRACE))?;
     let outcome = message::send(&stream, &found).and_then(|()| message::receive(&stream));
     outcome.with_context(|| format!("rank 0 at {rendezvous} does not answer; look at what it says"))

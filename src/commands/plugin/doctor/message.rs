@@ -4,23 +4,27 @@ use std::io::{self, BufRead, BufReader, Read, Write};
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
-use super::checkup::Checkup;
+use super::job::Job;
 
-/// Tells our lines from those of whoever else comes by, and versions of ours from each other.
-pub const MARK: &str = "dynamiccl doctor 1";
+/// Tells our lines from those of whoever else comes by, and versions of ours from each other: it grows with what ranks say.
+pub const MARK: &str = "dynamiccl doctor 2";
 /// No line of ours is longer.
 const LONGEST: u64 = 1 << 20;
 
-/// What a rank found.
+/// What a rank found. Its checkup is of its own version, and is read only where that is ours.
 #[derive(Debug, Serialize, Deserialize)]
-pub struct Found {
+pub struct Found<C = Value> {
     /// [`MARK`].
     pub mark: String,
+    /// The job that it belongs to, as far as it knows; version 1 did not say.
+    #[serde(default)]
+    pub job: Job,
     /// How many ranks it believes there are.
     pub ranks: u32,
     /// What it found.
-    pub checkup: Checkup,
+    pub checkup: C,
 }
 
 /// What came of it.

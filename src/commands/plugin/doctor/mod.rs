@@ -7,6 +7,7 @@
 mod checkup;
 mod exchange;
 mod facts;
+mod job;
 mod meant;
 mod message;
 mod records;
@@ -25,6 +26,7 @@ use crate::exit::Ending;
 use crate::launcher::{Asked, Place, Rendezvous};
 use crate::session::Session;
 use checkup::Checkup;
+use job::Job;
 use message::Outcome;
 use report::Report;
 use verdict::Verdict;
@@ -44,17 +46,18 @@ pub fn run(args: &DoctorArgs, session: &Session) -> Result<Ending> {
         return conclude(place, vec![checkup], session);
     }
     let rendezvous = Rendezvous::find(asked, &place, get)?;
+    let job = Job::find(place.launcher, get);
     if place.rank > 0 {
         let checkup = Checkup::of(args, &place);
         session.output.detail(format_args!("rank {}: going to {rendezvous}", place.rank));
-        return match exchange::report(&rendezvous, &place, &checkup, timeout)? {
+        return match exchange::report(&rendezvous, &place, job, &checkup, timeout)? {
             Outcome::Agree => Ok(Ending::Done),
             Outcome::Differ => Ok(Ending::No),
             Outcome::Failed(why) => bail!("rank 0 says: {why}"),
         };
     }
     // First of all, so that nobody comes in vain.
-    let meeting = exchange::open(&rendezvous)?;
+    let meeting = exchange::open(&rendezvous, job)?;
     let checkup = Checkup::of(args, &place);
     let gathered = meeting.gather(&place, checkup, timeout)?;
     let ending = conclude(place, gathered.checkups.clone(), session);
