@@ -86,6 +86,8 @@ fn what_would_stop_a_rank_is_a_fault() {
         let faults = texts(&document, "fault");
         assert_eq!((code, &document["healthy"]), (1, &false.into()), "{variables:?}: {document}");
         assert!(parts.iter().all(|part| faults[0].contains(part)), "{faults:?}");
+        let is_there = variables[0].0 != "NCCL_TUNER_PLUGIN";
+        assert_eq!(document["facts"]["tuner"], if is_there { "loaded" } else { "not loaded" });
     }
 }
 

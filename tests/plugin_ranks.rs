@@ -164,6 +164,20 @@ fn a_rank_that_could_not_begin_is_named() {
 }
 
 #[test]
+fn a_library_that_no_rank_can_load_is_said_of_all() {
+    let nowhere = [("NCCL_TUNER_PLUGIN", "/nowhere.so")];
+    let (code, document) = Job::new(2).verdict(&[(0, &nowhere), (1, &nowhere)]);
+    assert_eq!(
+        (code, &document["healthy"], &document["facts"]["tuner"]),
+        (1, &false.into(), &"not loaded".into())
+    );
+    let fault = &document["findings"][0];
+    assert_eq!(fault["ranks"], Value::from(vec![0, 1]));
+    let text = fault["text"].as_str().unwrap();
+    assert!(text.ends_with("NCCL would go on without it, and hang beside ranks that have it"), "{text}");
+}
+
+#[test]
 fn a_rank_that_never_comes_costs_the_time_that_was_given() {
     let job = Job { timeout: 2, ..Job::new(3) };
     let began = Instant::now();

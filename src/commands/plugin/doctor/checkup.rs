@@ -45,7 +45,7 @@ impl Checkup {
     pub fn of(args: &DoctorArgs, place: &Place) -> Self {
         let variables = Variables::here();
         let mut findings = variables.findings();
-        let (names, tuner) = tuner(args, &variables, &mut findings);
+        let (names, is_named) = tuner(args, &variables, &mut findings);
         let library = names.last().map(|name| machine::name(name)).unwrap_or_default();
         let answers = ask(&names, "the tuner", Level::Fault, &variables, &mut findings);
         other(PLUGINS[1], PREFIXES[1], Level::Warning, &variables, &mut findings);
@@ -58,8 +58,9 @@ impl Checkup {
             ));
             UNKNOWN.to_owned()
         });
+        let is_loaded = is_named && answers.is_some();
         let mut facts = Facts {
-            tuner,
+            tuner: if is_loaded { "loaded" } else { "not loaded" }.to_owned(),
             nccl,
             expect: variables.expected(),
             fixed: listed(&variables.fixed()),
@@ -137,7 +138,7 @@ fn loaded(answers: Option<&Answers>, findings: &mut Vec<Finding>) -> Option<Load
 }
 
 /// The names under which NCCL would look for the tuner, and whether it would look at all.
-fn tuner(args: &DoctorArgs, variables: &Variables, findings: &mut Vec<Finding>) -> (Vec<PathBuf>, String) {
+fn tuner(args: &DoctorArgs, variables: &Variables, findings: &mut Vec<Finding>) -> (Vec<PathBuf>, bool) {
     let set = variables.get(PLUGINS[0]).filter(|value| !value.eq_ignore_ascii_case("none"));
     let usual = |findings: &mut Vec<Finding>| match library::find(args.library.as_deref()) {
         Ok(file) => vec![file],
@@ -156,7 +157,7 @@ fn tuner(args: &DoctorArgs, variables: &Variables, findings: &mut Vec<Finding>) 
             format!("NCCL_TUNER_PLUGIN is not set: NCCL chooses by itself; export NCCL_TUNER_PLUGIN={file}");
         findings.push(Finding::new(Level::Warning, text));
     }
-    (names, if set.is_some() { "loaded" } else { "not loaded" }.to_owned())
+    (names, set.is_some())
 }
 
 /// The library that another variable of NCCL's names.
@@ -181,12 +182,12 @@ fn ask(
 ) -> Option<Answers> {
     let last: &Path = names.last()?;
     let asked: Result<Answers> = probe::ask_with(names, variables.configured());
-    let failed = |error| {
+    let failed = |error: anyhow::Error| {
         let name = machine::name(last);
-        findings.push(Finding::new(
-            level,
-            format!("{whose}, {name}: {error:#}; NCCL would go on without it, on this rank only"),
-        ));
+        // Not every rank need have the same fault, and none can see the others.
+        let beside = if level == Level::Fault { ", and hang beside ranks that have it" } else { "" };
+        let text = format!("{whose}, {name}: {error:#}; NCCL would go on without it{beside}");
+        findings.push(Finding::new(level, text));
     };
     asked.map_err(failed).ok()
 }

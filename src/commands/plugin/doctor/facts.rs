@@ -36,7 +36,7 @@ impl Finding {
 /// What all ranks must have alike: a rank that differs in one of these would hang the others.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Facts {
-    /// Whether NCCL is told to load the tuner.
+    /// Whether NCCL is told to load the tuner, and could.
     pub tuner: String,
     /// The library's version.
     pub version: String,
