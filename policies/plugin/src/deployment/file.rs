@@ -8,6 +8,9 @@ use super::launch::Launch;
 use super::rule::Rule;
 use super::schedule::Schedule;
 
+/// The newest generation of NVLink or PCIe that the state has room for (docs/state.md).
+const GENERATIONS: u8 = 8;
+
 /// A deployment file.
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -66,6 +69,32 @@ impl ClusterWords {
     }
 }
 
+impl ClusterWords {
+    fn check(&self) -> Result<(), String> {
+        if self.intra_generation > GENERATIONS {
+            let known = format!("must be 1 to {GENERATIONS}, or 0 for unknown");
+            return Err(format!("intra_generation = {}: {known}", self.intra_generation));
+        }
+        if let Some(from) = self.tiers.iter().find(|from| usize::from(from.tier) >= TIERS) {
+            return Err(format!("tiers: tier {}: must be 0 to {}", from.tier, TIERS - 1));
+        }
+        if self.tiers.iter().any(|from| from.nodes == 0) {
+            return Err("tiers: nodes = 0: must be at least 1".to_owned());
+        }
+        if !self.tiers.is_sorted_by(|a, b| a.nodes < b.nodes) {
+            return Err("tiers: node counts must ascend".to_owned());
+        }
+        let falls = self.tiers.windows(2).find(|steps| steps[1].tier < steps[0].tier);
+        falls.map_or(Ok(()), |steps| {
+            let TierFrom { nodes, tier } = steps[1];
+            Err(format!(
+                "tiers: tier {tier} from {nodes} nodes on: must not be below the {} before",
+                steps[0].tier
+            ))
+        })
+    }
+}
+
 impl Document {
     /// Reads and checks a file.
     pub fn read(text: &str) -> Result<Self, String> {
@@ -79,16 +108,7 @@ impl Document {
     }
 
     fn check(&self) -> Result<(), String> {
-        let tiers = &self.cluster.tiers;
-        if let Some(from) = tiers.iter().find(|from| usize::from(from.tier) >= TIERS) {
-            return Err(format!("cluster.tiers: tier {}: must be 0 to {}", from.tier, TIERS - 1));
-        }
-        if tiers.iter().any(|from| from.nodes == 0) {
-            return Err("cluster.tiers: nodes = 0: must be at least 1".to_owned());
-        }
-        if !tiers.is_sorted_by(|a, b| a.nodes < b.nodes) {
-            return Err("cluster.tiers: node counts must ascend".to_owned());
-        }
+        self.cluster.check().map_err(|why| format!("cluster.{why}"))?;
         if self.scheduler.priority.is_some_and(|class| class > PRIORITY_MAX) {
             return Err(format!("scheduler.priority: must be 0 to {PRIORITY_MAX}"));
         }

@@ -35,6 +35,19 @@ impl Sizes {
             Sizes::AnyOf(sizes) => sizes.contains(&size),
         }
     }
+
+    /// Whether a communicator can be of them.
+    fn check(&self, what: &str) -> Result<(), String> {
+        let remedy = "must be at least 1; leave it out for any";
+        match self {
+            Sizes::One(0) => Err(format!("{what} = 0: {remedy}")),
+            Sizes::AnyOf(sizes) if sizes.is_empty() => {
+                Err(format!("{what} = []: holds for none; leave it out for any"))
+            }
+            Sizes::AnyOf(sizes) if sizes.contains(&0) => Err(format!("{what} = {sizes:?}: {remedy}")),
+            _ => Ok(()),
+        }
+    }
 }
 
 impl Rule {
@@ -61,6 +74,9 @@ impl Rule {
     }
 
     pub fn check(&self) -> Result<(), String> {
+        for (what, sizes) in [("ranks", &self.ranks), ("nodes", &self.nodes)] {
+            sizes.as_ref().map_or(Ok(()), |sizes| sizes.check(what))?;
+        }
         if let Some(tier) = self.tier_max.filter(|&tier| usize::from(tier) >= TIERS) {
             return Err(format!("tier_max = {tier}: must be 0 to {}", TIERS - 1));
         }

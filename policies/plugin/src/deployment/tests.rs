@@ -165,6 +165,22 @@ fn what_means_nothing_is_refused_with_its_place() {
     assert_eq!(refused("tier = 3", "tier = 9"), "cluster.tiers: tier 9: must be 0 to 4");
     assert_eq!(refused("nodes = 5", "nodes = 2"), "cluster.tiers: node counts must ascend");
     assert_eq!(refused("nodes = 2", "nodes = 0"), "cluster.tiers: nodes = 0: must be at least 1");
+    assert_eq!(
+        refused("tier = 3", "tier = 1"),
+        "cluster.tiers: tier 1 from 5 nodes on: must not be below the 2 before"
+    );
+    assert_eq!(
+        refused("intra_generation = 4", "intra_generation = 99"),
+        "cluster.intra_generation = 99: must be 1 to 8, or 0 for unknown"
+    );
+    for (from, to, said) in [
+        ("ranks = 8", "ranks = []", "communicator rule 1: ranks = []: holds for none"),
+        ("nodes = 1\n", "nodes = 0\n", "communicator rule 1: nodes = 0: must be at least 1"),
+        ("[16, 32]", "[16, 0]", "communicator rule 2: ranks = [16, 0]: must be at least 1"),
+    ] {
+        let refused = refused(from, to);
+        assert!(refused.starts_with(said), "{refused}");
+    }
     let rule = "communicator rule 2: tier_m";
     assert!(refused("tier_max = 4", "tier_max = 5").starts_with(rule));
     assert!(refused("0.5]", "0.9]").starts_with(rule));
