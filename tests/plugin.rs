@@ -159,13 +159,18 @@ fn install_says_where_it_cannot_write() {
     let refused = run(&dir, "plugin install --to file/lib", &[]);
     assert_eq!(refused.code, 2);
     assert!(refused.stderr.starts_with("error: --to file/lib: "), "{}", refused.stderr);
-    // A folder in the place of a name is not replaced, and nothing half-made stays.
-    fs::create_dir_all(dir.path("lib/libnccl-tuner-dynamiccl.so/x")).unwrap();
-    let refused = run(&dir, "plugin install --to lib", &[]);
-    assert_eq!(refused.code, 2);
-    assert!(refused.stderr.contains("libnccl-tuner-dynamiccl.so"), "{}", refused.stderr);
-    let left = fs::read_dir(dir.path("lib")).unwrap().count();
-    assert_eq!(left, 2, "the library and the folder");
+    // A folder in the place of a name is not replaced, and neither is anything else.
+    for name in ["tuner", "profiler", "env"].map(|kind| format!("libnccl-{kind}-dynamiccl.so")) {
+        let dir = Dir::new();
+        fs::create_dir_all(dir.path(&format!("lib/{name}/x"))).unwrap();
+        dir.write("lib/libnccl_tuner_dynamiccl.so", "an older one");
+        let refused = run(&dir, "plugin install --to lib", &[]);
+        assert_eq!(refused.code, 2);
+        assert!(refused.stderr.ends_with(&format!("/{name}: it is a folder\n")), "{}", refused.stderr);
+        let old = fs::read_to_string(dir.path("lib/libnccl_tuner_dynamiccl.so")).unwrap();
+        let left = fs::read_dir(dir.path("lib")).unwrap().count();
+        assert_eq!((old.as_str(), left), ("an older one", 2), "the library and the folder");
+    }
 }
 
 #[test]

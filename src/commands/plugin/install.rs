@@ -9,7 +9,7 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::slice;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 
 use super::exports::Exports;
 use super::library::{self, BUILT, PREFIXES, WORD};
@@ -28,16 +28,17 @@ pub fn run(args: &InstallArgs, session: &Session) -> Result<Ending> {
     fs::create_dir_all(&args.to).with_context(cannot)?;
     let folder = args.to.canonicalize().with_context(cannot)?;
     let target = folder.join(BUILT);
+    let links = PREFIXES.map(|prefix| folder.join(format!("{prefix}-{WORD}.so")));
+    links.iter().try_for_each(|name| replaceable(name))?;
     let mut copy = OutFile::create(&target)?;
     let replaces = is_another(&target, &source);
     let mut from = fs::File::open(&source).with_context(|| machine::name(&source))?;
     io::copy(&mut from, &mut copy).with_context(|| format!("cannot write {}", machine::name(&target)))?;
     copy.commit()?;
     let mut installed = vec![machine::name(&target)];
-    for prefix in PREFIXES {
-        let name = folder.join(format!("{prefix}-{WORD}.so"));
-        link(&name).with_context(|| format!("cannot write {}", machine::name(&name)))?;
-        installed.push(machine::name(&name));
+    for name in &links {
+        link(name).with_context(|| format!("cannot write {}", machine::name(name)))?;
+        installed.push(machine::name(name));
     }
     if replaces {
         session.output.note(format_args!(
@@ -54,6 +55,16 @@ pub fn run(args: &InstallArgs, session: &Session) -> Result<Ending> {
 fn is_another(target: &Path, source: &Path) -> bool {
     let is_same = || Some(fs::read(target).ok()? == fs::read(source).ok()?);
     target.exists() && is_same() != Some(true)
+}
+
+/// An error where a link cannot take the place of what has this name: looked at before anything is replaced, for a new
+/// library with a part of its names is worse than the old one.
+fn replaceable(name: &Path) -> Result<()> {
+    // A link to a folder is replaced like any other.
+    if name.symlink_metadata().is_ok_and(|there| there.is_dir()) {
+        bail!("cannot write {}: it is a folder", machine::name(name));
+    }
+    Ok(())
 }
 
 /// Lets a name lead to the library beside it, at once or not at all. A link and not a copy: NCCL's interfaces then
