@@ -161,7 +161,7 @@ void fact_6_chunks_are_whole_grains(void) {
 }
 
 void fact_11_times_are_times(void) {
-    comm_t comm = begin(5, 16, 2);
+    comm_t comm = begin(6, 16, 2);
     uint64_t state = 11;
     int written = 0;
     for (int i = 0; i < 2000; i++) {
