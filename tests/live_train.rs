@@ -127,7 +127,8 @@ fn what_cannot_be_fitted_is_an_error() {
     for (words, expected) in [
         ("--sweep none.csv", "none.csv"),
         ("--sweep lonely.csv", "no call has both"),
-        ("--sweep odd.csv --cluster dgx_h100", "no call has both"),
+        ("--sweep odd.csv --cluster dgx_h100", "odd.csv: link loopback is one of ranks that share a GPU"),
+        ("--sweep odd.csv --cluster tcp10g_1gpu", "no call has both"),
         (
             "--sweep node.csv",
             "node.csv: its ranks had a GPU each; name the machine that was measured, for instance --cluster dgx_h100",

@@ -136,9 +136,34 @@ fn ranks_that_share_a_gpu_are_on_no_cluster_with_several_on_a_node() {
     assert_eq!((place.nodes, place.ranks_per_node), (4, 1));
     let error = read("dgx_h100").unwrap_err().to_string();
     assert!(error.contains("cluster dgx_h100 has 8 GPUs per node"), "{error}");
+    let named = Cluster::load("dgx_a100").unwrap();
+    let error = Swept::read(&data("live-h200/loopback_2ranks.csv"), Some(&named)).unwrap_err().to_string();
+    assert!(error.contains("loopback_2ranks.csv: link loopback is one of ranks that share a GPU"), "{error}");
+    assert!(
+        error.contains("write {\"shared\": false} into ") && error.ends_with("csv.about.json"),
+        "{error}"
+    );
     let one_machine = r#"{"shared": true, "nodes": 1, "ranks_per_node": 16}"#;
     let place = on("h200_shared", &LINES, one_machine).unwrap().machine.place;
     assert_eq!((place.nodes, place.ranks_per_node), (16, 1), "whatever machine they were on");
+}
+
+/// What stands beside a file goes before what its link lets one think; where neither is there, ranks had a GPU each.
+#[test]
+fn a_link_says_whether_ranks_shared_a_gpu_where_nobody_else_does() {
+    let over = |link: &str| LINES.map(|line| line.replace("none", link));
+    for link in ["loopback", "25gbit"] {
+        let lines = over(link);
+        let lines = lines.each_ref().map(String::as_str);
+        let refused = on("dgx_h100", &lines, "{}").unwrap_err().to_string();
+        assert!(refused.contains(&format!("link {link} is one of ranks that share")), "{refused}");
+        let place = on("dgx_h100", &lines, r#"{"shared": false}"#).unwrap().machine.place;
+        assert_eq!((place.nodes, place.ranks_per_node), (2, 8), "{link}");
+    }
+    let unnamed = |about: &str| Swept::read(of_lines(&LINES, about).path(), None).map(|sweeps| sweeps.len());
+    let refused = unnamed("{}").unwrap_err().to_string();
+    assert!(refused.contains("its ranks had a GPU each; name the machine"), "{refused}");
+    assert_eq!(unnamed(r#"{"shared": true}"#).unwrap(), 1);
 }
 
 #[test]

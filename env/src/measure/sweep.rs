@@ -8,6 +8,7 @@
 //! Any number of ranks and any link rate may occur: a reader that knew the ones measured so far
 //! would be of no use for the next.
 
+use std::fmt;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
@@ -46,6 +47,22 @@ impl std::str::FromStr for Link {
             "none" => Ok(Link::Machine),
             _ => s.parse().map(Link::Rate),
         }
+    }
+}
+
+/// As sweeps write it: `loopback`, `25gbit`, `500mbit`.
+impl fmt::Display for Link {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let GBps(rate) = match self {
+            Link::Loopback => return f.pad("loopback"),
+            Link::Machine => return f.pad("none"),
+            Link::Rate(rate) => *rate,
+        };
+        let gbit = rate * 8.0;
+        // What a person wrote has few digits; the sixth hides what the division left behind.
+        let (value, unit) = if gbit >= 1.0 { (gbit, "gbit") } else { (gbit * 1e3, "mbit") };
+        let digits = format!("{value:.6}");
+        f.pad(&format!("{}{unit}", digits.trim_end_matches('0').trim_end_matches('.')))
     }
 }
 
@@ -184,6 +201,12 @@ impl About {
         name.into()
     }
 
+    /// Whether ranks with this link shared a GPU. Where nobody says so the link does: those with a GPU each have no other
+    /// than the machine's own.
+    pub fn shares_gpu(&self, link: Link) -> bool {
+        self.shared.unwrap_or(link != Link::Machine)
+    }
+
     /// Threads of lines that do not say it themselves: `live sweep` left the column out where it had tried one count.
     fn all_threads(&self) -> Option<u32> {
         if let [all] = self.threads[..] { Some(all) } else { None }
@@ -305,5 +328,30 @@ fn setting_of(sheet: &Sheet) -> Result<Setting, MeasureError> {
             let channels: Option<u32> = sheet.optional("nchannels", remedy)?;
             Ok(Setting::Knobs { pair, channels: channels.filter(|&n| n > 0) })
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn links_are_written_as_they_were_read() {
+        for word in [
+            "loopback",
+            "none",
+            "25gbit",
+            "5gbit",
+            "2.5gbit",
+            "1gbit",
+            "100gbit",
+            "500mbit",
+            "300mbit",
+            "0.064mbit",
+        ] {
+            assert_eq!(word.parse::<Link>().unwrap().to_string(), word);
+        }
+        assert_eq!(Link::Rate(GBps(3.125)).to_string(), "25gbit");
+        assert_eq!("12.5GB/s".parse::<Link>().unwrap().to_string(), "100gbit");
     }
 }

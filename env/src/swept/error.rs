@@ -6,6 +6,7 @@ use thiserror::Error;
 
 use crate::cluster::ClusterError;
 use crate::measure::MeasureError;
+use crate::measure::sweep::{About, Link};
 
 /// Why a sweep is no machine.
 #[derive(Debug, Error)]
@@ -60,6 +61,24 @@ pub enum SweptError {
     Shared {
         /// The file.
         file: PathBuf,
+        /// The cluster.
+        cluster: String,
+        /// GPUs of one of its nodes.
+        gpus: u32,
+    },
+    /// The same, of which only its link says that they shared one.
+    #[error(
+        "{}: link {link} is one of ranks that share a GPU, each a host of its own to NCCL, but cluster {cluster} has {gpus} \
+         GPUs per node; leave the cluster out, or name one with one GPU per node; where each rank had a GPU, write \
+         {{\"shared\": false}} into {}",
+        file.display(),
+        About::path(file).display()
+    )]
+    Linked {
+        /// The file.
+        file: PathBuf,
+        /// Its link.
+        link: Link,
         /// The cluster.
         cluster: String,
         /// GPUs of one of its nodes.

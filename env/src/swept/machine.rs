@@ -79,10 +79,10 @@ fn shared_gpu(link: Link) -> Result<Cluster, ClusterError> {
     Ok(linked(&Cluster::load("h200_shared")?, link))
 }
 
-/// The machine of a sweep. Unless one is named its ranks share a GPU, as those of published sweeps did, which do not say
-/// so.
+/// The machine of a sweep. One must be named unless its ranks shared a GPU, as those of published sweeps did, of which only
+/// the link says so.
 pub(crate) fn of(sweep: &Sweep, named: Option<&Cluster>) -> Result<Machine, SweptError> {
-    if named.is_none() && sweep.about.shared == Some(false) {
+    if named.is_none() && !sweep.about.shares_gpu(sweep.link) {
         return Err(SweptError::Machine { file: sweep.file.clone() });
     }
     machine(sweep.ranks, sweep.link, &sweep.about, named, &sweep.file)
@@ -99,11 +99,14 @@ pub fn machine(
     let release = Release::stated(about.nccl.as_deref(), whose)?;
     let cluster = Arc::new(named.map_or_else(|| shared_gpu(link), |named| Ok(linked(named, link)))?);
     let (file, name, gpus) = (whose.to_owned(), cluster.name.clone(), cluster.gpus_per_node.max(1));
-    let shared = about.shared == Some(true);
-    if shared && gpus > 1 {
-        return Err(SweptError::Shared { file, cluster: name, gpus });
+    if gpus > 1 && about.shares_gpu(link) {
+        return Err(match about.shared {
+            Some(_) => SweptError::Shared { file, cluster: name, gpus },
+            None => SweptError::Linked { file, link, cluster: name, gpus },
+        });
     }
     // Ranks that share a GPU are hosts of their own to NCCL, whatever machines they were on.
+    let shared = about.shared == Some(true);
     let said = if shared { [None; 2] } else { [about.nodes, about.ranks_per_node] };
     let place = place(ranks, said, gpus);
     let Placement { nodes, ranks_per_node, .. } = place;

@@ -4,10 +4,9 @@ use std::fmt;
 use std::path::Path;
 
 use anyhow::{Result, anyhow};
-use dynamiccl_env::measure::sweep::{self, Link, Sweep};
+use dynamiccl_env::measure::sweep::{self, Sweep};
 use dynamiccl_env::swept::SweptError;
 use dynamiccl_env::validate::sweeps::{Fidelity, PreparedSweep, SweepReport};
-use dynamiccl_spec::GBps;
 use serde::Serialize;
 
 use super::{Model, figure};
@@ -78,7 +77,7 @@ impl Report {
         let row = |report: &SweepReport| Row {
             file: report.file.clone(),
             ranks: report.ranks,
-            link: link_word(report.link),
+            link: report.link.to_string(),
             figures: Figures::of([report]),
         };
         Report {
@@ -148,44 +147,5 @@ impl Figures {
             write!(f, "; NCCL's own takes {nccl:.3}")?;
         }
         writeln!(f)
-    }
-}
-
-/// A link as sweeps write it: `loopback`, `25gbit`, `500mbit`.
-fn link_word(link: Link) -> String {
-    let GBps(rate) = match link {
-        Link::Loopback => return "loopback".to_owned(),
-        Link::Machine => return "none".to_owned(),
-        Link::Rate(rate) => rate,
-    };
-    let gbit = rate * 8.0;
-    // What a person wrote has few digits; the sixth hides what the division left behind.
-    let (value, unit) = if gbit >= 1.0 { (gbit, "gbit") } else { (gbit * 1e3, "mbit") };
-    let digits = format!("{value:.6}");
-    format!("{}{unit}", digits.trim_end_matches('0').trim_end_matches('.'))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn links_are_written_as_they_were_read() {
-        for word in [
-            "loopback",
-            "none",
-            "25gbit",
-            "5gbit",
-            "2.5gbit",
-            "1gbit",
-            "100gbit",
-            "500mbit",
-            "300mbit",
-            "0.064mbit",
-        ] {
-            assert_eq!(link_word(word.parse().unwrap()), word);
-        }
-        assert_eq!(link_word(Link::Rate(GBps(3.125))), "25gbit");
-        assert_eq!(link_word("12.5GB/s".parse().unwrap()), "100gbit");
     }
 }
