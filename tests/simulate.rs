@@ -292,6 +292,11 @@ fn communicators_that_cannot_be_are_refused() {
         .assert_error("error: cluster dgx_a100: 9 ranks per node: a node has 8 GPUs, give 1 to 8");
     dir.run(&WORDS.replace("dgx_a100", "gb200_nvl72"))
         .assert_error("error: cluster gb200_nvl72: 2 nodes: it has no [graphs.multi], give 1 node");
+    for nodes in ["536870912", "4294967295"] {
+        dir.run(&WORDS.replace("--nodes 2", &format!("--nodes {nodes}"))).assert_error(&format!(
+            "error: cluster dgx_a100: {nodes} nodes with 8 ranks each: a job has at most 1048576 ranks, give 1 to 131072 nodes"
+        ));
+    }
 }
 
 #[test]

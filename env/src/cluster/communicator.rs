@@ -6,6 +6,9 @@ use super::search::Span;
 use super::{Cluster, ClusterError};
 use crate::nccl::{CommSpec, Communicator, Version};
 
+/// Most ranks of a job: far more than anybody has, and few enough to count with everywhere.
+pub const RANKS_MAX: u32 = 1 << 20;
+
 /// What a communicator is like besides its cluster and node count. The default uses every GPU of a
 /// node, the newest NCCL and no override.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -27,11 +30,25 @@ impl Cluster {
         Ok(Communicator::new(&self.comm_spec(nodes, options)?))
     }
 
+    /// All ranks of so many nodes; an error where they are more than can be counted with.
+    pub fn ranks(&self, nodes: u32, ranks_per_node: u32) -> Result<u32, ClusterError> {
+        let ranks = nodes.checked_mul(ranks_per_node).filter(|ranks| *ranks <= RANKS_MAX);
+        ranks.ok_or_else(|| ClusterError::Communicator {
+            cluster: self.name.clone(),
+            wanted: format!("{nodes} nodes with {ranks_per_node} ranks each"),
+            remedy: format!(
+                "a job has at most {RANKS_MAX} ranks, give 1 to {} nodes",
+                RANKS_MAX / ranks_per_node.max(1)
+            ),
+        })
+    }
+
     /// Whether NCCL could make a communicator of this many nodes with this many ranks in each.
     pub fn hosts(&self, nodes: u32, ranks_per_node: u32) -> bool {
         let span = if nodes == 1 { Span::One } else { Span::Several };
         let fits = nodes > 0 && (1..=self.gpus_per_node).contains(&ranks_per_node);
-        fits && nodes * ranks_per_node > 1 && self.graphs.graphs(span, ranks_per_node).is_some()
+        let several = self.ranks(nodes, ranks_per_node).is_ok_and(|ranks| ranks > 1);
+        fits && several && self.graphs.graphs(span, ranks_per_node).is_some()
     }
 
     fn comm_spec(&self, nodes: u32, options: &CommOptions) -> Result<CommSpec, ClusterError> {
@@ -43,6 +60,7 @@ impl Cluster {
             let remedy = format!("a node has {} GPUs, give 1 to {}", self.gpus_per_node, self.gpus_per_node);
             return refuse(format!("{ranks_per_node} ranks per node"), remedy);
         }
+        self.ranks(nodes, ranks_per_node)?;
         let graphs = match nodes {
             0 => return refuse("0 nodes".to_owned(), "give at least 1 node".to_owned()),
             1 if ranks_per_node == 1 => {
@@ -117,6 +135,24 @@ mod tests {
         assert!(refused("dgx_h100", 0, None).contains("at least 1 node"));
         assert!(refused("dgx_h100", 2, Some(9)).contains("give 1 to 8"));
         assert!(refused("dgx_h100", 1, Some(1)).contains("at least 2 ranks"));
+    }
+
+    /// A number of ranks that does not fit its type was another number of ranks.
+    #[test]
+    fn more_ranks_than_can_be_counted_with_are_refused() {
+        let cluster = Cluster::load("dgx_h100").unwrap();
+        let communicator = |nodes| cluster.communicator(nodes, &CommOptions::default());
+        assert_eq!(communicator(RANKS_MAX / 8).unwrap().ranks(), RANKS_MAX);
+        for nodes in [RANKS_MAX / 8 + 1, 1 << 29, u32::MAX] {
+            assert!(!cluster.hosts(nodes, 8));
+            assert_eq!(
+                communicator(nodes).unwrap_err().to_string(),
+                format!(
+                    "cluster dgx_h100: {nodes} nodes with 8 ranks each: a job has at most 1048576 ranks, give 1 to 131072 \
+                     nodes"
+                )
+            );
+        }
     }
 
     #[test]

@@ -23,7 +23,7 @@ mod tiers;
 mod topo_xml;
 pub mod topology;
 
-pub use self::communicator::CommOptions;
+pub use self::communicator::{CommOptions, RANKS_MAX};
 pub use self::dump::DumpError;
 pub use self::error::ClusterError;
 pub use self::part::{GraphPart, PARTS};

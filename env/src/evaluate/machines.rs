@@ -53,7 +53,8 @@ impl Machine {
     }
 
     /// These clusters (where none is named, all that come with the program but the testbeds) on these node
-    /// counts, as far as they are of these tiers. What is named twice counts once.
+    /// counts, as far as they are of these tiers. What is named twice counts once; an error where a job would have more
+    /// ranks than can be counted with.
     pub fn list(clusters: &[String], nodes: &[u32], tiers: &[u8]) -> Result<Vec<Machine>, ClusterError> {
         let clusters: Vec<Cluster> = match clusters {
             [] => default_names().map(Cluster::load).collect::<Result<_, _>>()?,
@@ -61,6 +62,9 @@ impl Machine {
         };
         let clusters: Vec<_> = once(&clusters).cloned().map(Arc::new).collect();
         let nodes: Vec<u32> = once(nodes).copied().collect();
+        for cluster in &clusters {
+            nodes.iter().try_for_each(|&nodes| cluster.ranks(nodes, cluster.gpus_per_node).map(|_| ()))?;
+        }
         let machines = clusters.iter().flat_map(|c| nodes.iter().filter_map(|&nodes| Machine::new(c, nodes)));
         Ok(machines.filter(|machine| tiers.contains(&machine.tier)).collect())
     }
@@ -131,6 +135,13 @@ mod tests {
         let named = ["dgx_a100", "dgx_a100"].map(str::to_owned);
         let machines = Machine::list(&named, &[1, 2, 1], &[1, 2, 3, 4]).unwrap();
         assert_eq!(machines.iter().map(|m| m.nodes).collect::<Vec<_>>(), [1, 2]);
+    }
+
+    #[test]
+    fn more_nodes_than_can_be_counted_with_are_not_left_out() {
+        let named = ["ib100g_1gpu", "dgx_a100"].map(str::to_owned);
+        let refused = Machine::list(&named, &[2, 1 << 29], &[1, 2, 3, 4]).unwrap_err().to_string();
+        assert!(refused.contains("give 1 to 1048576 nodes"), "{refused}");
     }
 
     #[test]

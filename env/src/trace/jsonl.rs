@@ -10,6 +10,7 @@ use super::error::TraceError;
 use super::fields::Fields;
 use super::lines::Lines;
 use super::{CALLS_MAX, Header, PROFILE_SCHEMA, SCHEMA, Trace, TracedCall, TracedComm};
+use crate::cluster;
 
 const HEADER_KEYS: [&str; 4] = ["schema", "cluster", "nodes", "communicators"];
 const COMM_KEYS: [&str; 5] = ["id", "ranks", "nodes", "ranks_per_node", "role"];
@@ -17,7 +18,7 @@ const CALL_KEYS: [&str; 11] =
     ["comm", "coll", "bytes", "t_us", "us", "algo", "proto", "nchannels", "pipelined", "stage", "role"];
 
 /// Most ranks of a job.
-pub(super) const RANKS_MAX: u64 = 1 << 20;
+pub(super) const RANKS_MAX: u64 = cluster::RANKS_MAX as u64;
 /// Most bytes of a call: 1 PiB.
 pub(super) const BYTES_MAX: u64 = 1 << 50;
 /// Most communicators.

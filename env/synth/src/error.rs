@@ -1,5 +1,6 @@
 //! Everything that can keep a schedule from being made, each with its place and its remedy.
 
+use dynamiccl_env::cluster::ClusterError;
 use thiserror::Error;
 
 /// Why there is no schedule.
@@ -15,6 +16,9 @@ pub enum SynthError {
         /// What to ask for instead.
         remedy: String,
     },
+    /// Its cluster has no such nodes.
+    #[error(transparent)]
+    Cluster(#[from] ClusterError),
     /// A file cannot be read.
     #[error("{path}: {source}")]
     Read {

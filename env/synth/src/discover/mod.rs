@@ -76,7 +76,7 @@ fn check(cluster: &Cluster, found: &Found, nodes: u32, ranks_per_node: u32) -> R
             format!("a node has {gpus} GPUs, give 1 to {gpus}"),
         );
     }
-    if nodes * ranks_per_node < 2 {
+    if cluster.ranks(nodes, ranks_per_node)? < 2 {
         return refuse(
             format!("{nodes} nodes"),
             "give at least 2 ranks, one has nobody to talk to".to_owned(),

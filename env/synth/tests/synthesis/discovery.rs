@@ -34,6 +34,7 @@ fn what_a_cluster_cannot_be_is_refused_with_a_remedy() {
     let refused = |nodes, ranks| Machine::from_cluster(&cluster, nodes, ranks).unwrap_err().to_string();
     assert!(refused(2, 9).contains("give 1 to 8"), "{}", refused(2, 9));
     assert!(refused(1, 1).contains("at least 2 ranks"));
+    assert!(refused(1 << 29, 8).contains("give 1 to 131072 nodes"), "{}", refused(1 << 29, 8));
     let alone = Cluster::load("gb200_nvl72").unwrap();
     assert!(Machine::from_cluster(&alone, 2, 72).unwrap_err().to_string().contains("no NIC"));
 }
