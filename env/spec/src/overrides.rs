@@ -133,7 +133,10 @@ impl Overrides {
             "NCCL_PAT_ENABLE" => self.pat = Some(number()?).filter(|&n| n != 2).map(|n| n != 0),
             "NCCL_NET_OVERHEAD" => self.net_overhead_ns = Some(number()?),
             Self::GATHERING => self.gathers_broadcasts = number()? != 0,
-            _ => return Err(bad(format!("unknown variable (known: {})", Self::VARIABLES.join(", ")))),
+            _ => {
+                let known = [&Self::VARIABLES[..], &[Self::GATHERING]].concat().join(", ");
+                return Err(bad(format!("unknown variable (known: {known})")));
+            }
         }
         Ok(())
     }
@@ -287,6 +290,8 @@ mod tests {
         assert!(message(overrides.set("NCCL_ALGO", "ring;tree")).contains("only the first entry"));
         assert!(message(overrides.set("NCCL_PROTO", "allredce:LL")).contains("did you mean \"allreduce\""));
         assert!(message(overrides.set("NCCL_NTHREADS", "many")).contains("not a whole number"));
+        let known = message(overrides.set("FOO", "1"));
+        assert!(known.ends_with(&format!("NCCL_NET_OVERHEAD, {})", Overrides::GATHERING)), "{known}");
     }
 
     #[test]
