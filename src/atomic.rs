@@ -54,6 +54,14 @@ fn cannot_write(target: &Path) -> String {
     format!("cannot write {}", target.display())
 }
 
+/// An error where a file's name does not end as its readers expect.
+pub fn ends_in(flag: &str, file: &Path, endings: &[&str], what: &str) -> Result<()> {
+    if endings.iter().any(|ending| file.extension().is_some_and(|is| is == *ending)) {
+        return Ok(());
+    }
+    bail!("{flag} {}: {what} ends in .{}", file.display(), endings.join(" or ."))
+}
+
 /// Names of what a process has open: a file that goes by one of them is somebody's way out already.
 const OPEN: [&str; 4] = ["/dev/stdout", "/dev/stderr", "/dev/fd", "/proc"];
 /// Files of a folder that are read where the folder is named: sweeps, and what ranks recorded.

@@ -111,6 +111,19 @@ fn a_margin_is_chosen_by_what_it_would_cost() {
     assert_eq!(std::fs::read(dir.path("b.safetensors")).unwrap(), tiny.to_bytes());
 }
 
+/// Whoever reads a file goes by its name.
+#[test]
+fn a_file_that_would_not_be_known_by_its_name_is_refused() {
+    let dir = Dir::new();
+    dir.write_policy("tiny.safetensors");
+    let export = "export --policy tiny.safetensors --out";
+    dir.run(&format!("{export} careful.csv --margin 0"))
+        .assert_error("error: --out careful.csv: a policy ends in .safetensors");
+    dir.run(&format!("{export} t.safetensors --format nccl-csv --cluster dgx_h100 --nodes 2"))
+        .assert_error("error: --out t.safetensors: NVIDIA's table ends in .csv or .conf");
+    assert_eq!(dir.names(), ["tiny.safetensors"]);
+}
+
 #[test]
 fn a_margin_that_is_named_is_the_policys() {
     let dir = Dir::new();

@@ -7,13 +7,13 @@ mod sweeps;
 
 use std::path::PathBuf;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
 use dynamiccl_env::cluster::{Cluster, CommOptions};
 use dynamiccl_env::model::ConstantsFile;
 
 use super::machine::{self, name};
 use crate::args::CalibrateArgs;
-use crate::atomic::{Apart, OutFile};
+use crate::atomic::{Apart, OutFile, ends_in};
 use crate::exit::Ending;
 use crate::session::Session;
 use fit::{Fit, Samples};
@@ -23,11 +23,7 @@ use sweeps::Swept;
 
 /// Makes the plan and carries it out.
 pub fn run(args: &CalibrateArgs, session: &Session) -> Result<Ending> {
-    ensure!(
-        args.out.extension().is_some_and(|e| e == "toml"),
-        "--out {}: a cluster file ends in .toml",
-        args.out.display()
-    );
+    ends_in("--out", &args.out, &["toml"], "a cluster file")?;
     let mut cluster = machine::load(&args.machine)?;
     let constants = ConstantsFile::load(&args.constants.constants)?.nominal();
     apart(args)?;

@@ -21,7 +21,7 @@ use dynamiccl_policies::policy::PolicyTuner;
 use super::machine;
 use super::policy_file::{is_shipped, shipped};
 use crate::args::{ExportArgs, ExportFormat, MachineArgs};
-use crate::atomic::{Apart, OutFile};
+use crate::atomic::{Apart, OutFile, ends_in};
 use crate::exit::Ending;
 use crate::session::Session;
 use report::{Made, Report, Rules};
@@ -34,6 +34,11 @@ pub fn run(args: &ExportArgs, session: &Session) -> Result<Ending> {
     let open = if decides { Frozen::open_tuner } else { Frozen::open };
     let file = policy(args)?;
     apart(args, file.as_deref())?;
+    match args.format {
+        // NVIDIA's example tuner looks for nccl_tuner.conf where nobody names another.
+        ExportFormat::NcclCsv => ends_in("--out", &args.out, &["csv", "conf"], "NVIDIA's table")?,
+        ExportFormat::Policy => ends_in("--out", &args.out, &["safetensors"], "a policy")?,
+    }
     let source = file.map_or_else(shipped, |file| Ok(open(&file)?))?;
     let out = OutFile::create(&args.out)?;
     let (frozen, recalled) = match &args.history {
@@ -110,9 +115,6 @@ fn policy(args: &ExportArgs) -> Result<Option<PathBuf>> {
 
 /// What can be said about the words before any file is opened.
 fn check(args: &ExportArgs) -> Result<()> {
-    if let Some(margin) = args.margin {
-        ensure!(margin.is_finite(), "--margin {margin}: give a number, for instance 0");
-    }
     if args.format == ExportFormat::NcclCsv {
         ensure!(
             args.nodes.is_some(),
