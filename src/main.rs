@@ -20,12 +20,10 @@ mod words;
 
 use std::process::ExitCode;
 
-use clap::Parser;
-
 use args::Args;
 
 fn main() -> ExitCode {
-    match Args::try_parse() {
+    match Args::read() {
         Ok(args) => exit::finish(commands::run(&args)),
         Err(usage) => exit::usage(&usage),
     }

@@ -46,7 +46,7 @@ fn what_the_plugin_recorded_is_an_environment() {
 #[test]
 fn what_cannot_be_checked_is_an_error() {
     for (words, expected) in [
-        ("check-env sim --steps 0", "--steps 0"),
+        ("check-env sim --steps 0", "'0' for '--steps <N>': give a whole number from 1 up"),
         ("check-env trace --trace none.jsonl", "none.jsonl"),
         ("check-env sim --curriculum stag1", "did you mean \"stage1\"?"),
         ("check-env simm", "sim"),

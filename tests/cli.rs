@@ -118,8 +118,35 @@ fn an_unknown_collective_is_answered_with_the_nearest_one() {
 fn nothing_runs_on_no_nodes_and_no_bytes() {
     let dir = Dir::new();
     dir.run("simulate --cluster dgx_a100 --nodes 0 --collective allreduce --bytes 1M")
-        .assert_error("error: invalid value '0' for '--nodes <N>': 0 is not in 1..=4294967295");
+        .assert_error("error: invalid value '0' for '--nodes <N>': give a whole number from 1 up");
     dir.run(&format!("{SIMULATE} --bytes 0")).assert_error("error: --bytes 0: there is nothing to send");
+}
+
+/// What stands where a number is expected is answered by whoever expects it, a number below zero included.
+#[test]
+fn what_is_no_number_is_answered_with_what_would_do() {
+    let whole = "give a whole number from";
+    for (words, answer) in [
+        ("bench --seed -1", format!("'-1' for '--seed <N|random>': {whole} 0 up, or \"random\"")),
+        ("bench --seed x", format!("'x' for '--seed <N|random>': {whole} 0 up, or \"random\"")),
+        ("export --out a.safetensors --among 1,x", format!("'x' for '--among <SEEDS>': {whole} 0 up")),
+        (
+            "export --out a.safetensors --margin 1e40",
+            "'1e40' for '--margin <SPREADS>': give a finite number, like 0.5".into(),
+        ),
+        ("plugin doctor --ranks 0", format!("'0' for '--ranks <N>': {whole} 1 to 1048576")),
+        (
+            "eval --fail-below -1",
+            "'-1' for '--fail-below <X>': a speed-up is a number above 0, like 1.02".into(),
+        ),
+    ] {
+        Dir::new().run(words).assert_error(&format!("error: invalid value {answer}"));
+    }
+    Dir::new().run(&format!("{SIMULATE} --bytes -1")).assert_error(
+        "error: invalid value '-1' for '--bytes <B>': \"-1\" is not a size; write it like 1024, 64K, 1M or 4G",
+    );
+    // Where a name is expected, it is still a flag that is none.
+    Dir::new().run("inspect -1").assert_error("error: unexpected argument '-1' found");
 }
 
 #[test]

@@ -158,7 +158,7 @@ fn a_bound_makes_the_verdict() {
     }
     assert_eq!(dir.run("validate --tables tables --fail-above 0").code, 1);
     dir.run("validate --tables tables --fail-above nan")
-        .assert_error("error: --fail-above NaN: give a number");
+        .assert_error("error: invalid value 'nan' for '--fail-above <X>': give a finite number, like 0.5");
 }
 
 #[test]

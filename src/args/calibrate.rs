@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use dynamiccl_env::nccl::Version;
 use dynamiccl_spec::Collective;
 
+use super::numbers::whole;
 use super::shared::{ConstantsArgs, GraphsArgs, MachineArgs, tuned_collective};
 
 /// Words of `calibrate`.
@@ -35,10 +36,10 @@ pub struct CalibrateArgs {
     #[arg(long, value_name = "FILE")]
     pub out: PathBuf,
     /// Number of nodes, where the log does not say it or counts them otherwise than NCCL does
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", value_parser = whole::<u32>(1..))]
     pub nodes: Option<u32>,
     /// GPUs used per node [default: from the log, else all of them]
-    #[arg(long, value_name = "G", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "G", value_parser = whole::<u32>(1..))]
     pub ranks_per_node: Option<u32>,
     /// Collective that was measured, where the log does not say it
     #[arg(long, value_name = "K", value_parser = tuned_collective)]

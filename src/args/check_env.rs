@@ -6,6 +6,7 @@ use clap::ValueEnum;
 use serde::Serialize;
 
 use super::live::{CallsArgs, JobArgs};
+use super::numbers::whole;
 
 /// Words of `check-env`.
 #[derive(Debug, clap::Args)]
@@ -39,7 +40,7 @@ pub struct CheckEnvArgs {
     #[arg(long, value_name = "NAME|FILE")]
     pub cluster: Option<String>,
     /// Random legal steps to take
-    #[arg(long, value_name = "N", default_value_t = 100_000)]
+    #[arg(long, value_name = "N", default_value_t = 100_000, value_parser = whole::<u64>(1..))]
     pub steps: u64,
     /// The ranks.
     #[command(flatten)]

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use dynamiccl_env::nccl::Version;
 use dynamiccl_spec::{Bytes, Collective};
 
+use super::numbers::whole;
 use super::shared::{ConstantsArgs, MachineArgs, RuntimeArgs, assignment, tuned_collective};
 
 /// Words of `decide`.
@@ -25,10 +26,10 @@ pub struct DecideArgs {
     #[command(flatten)]
     pub machine: MachineArgs,
     /// Number of nodes
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", value_parser = whole::<u32>(1..))]
     pub nodes: u32,
     /// GPUs used per node [default: all of them]
-    #[arg(long, value_name = "G", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "G", value_parser = whole::<u32>(1..))]
     pub ranks_per_node: Option<u32>,
     /// Collective: broadcast, reduce, allgather, reducescatter or allreduce; may be repeated [default: all]
     #[arg(long, value_name = "K", value_parser = tuned_collective)]

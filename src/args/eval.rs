@@ -6,6 +6,7 @@ use clap::ValueEnum;
 use clap::builder::ArgPredicate;
 use dynamiccl_env::nccl::Version;
 
+use super::numbers::whole;
 use super::shared::{ConstantsArgs, RuntimeArgs};
 
 /// The workload that is no jobs.
@@ -45,7 +46,7 @@ pub struct EvalArgs {
     pub against: Vec<String>,
     /// Tiers of the machines, separated by commas
     #[arg(long, value_name = "TIERS", value_delimiter = ',', default_value = "1,2,3,4")]
-    #[arg(value_parser = clap::value_parser!(u8).range(0..=4))]
+    #[arg(value_parser = whole::<u8>(0..=4))]
     pub tiers: Vec<u8>,
     /// Clusters by name or file, separated by commas [default: all that come with the program, but for the
     /// testbeds a40_8_nvlink, a40_8_pcie, photonic_a100 and wan100g_1gpu]
@@ -53,7 +54,7 @@ pub struct EvalArgs {
     pub clusters: Vec<String>,
     /// Node counts, separated by commas; those for which a cluster has no graphs are left out [default: 1,2,8]
     #[arg(long, value_name = "COUNTS", value_delimiter = ',')]
-    #[arg(value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(value_parser = whole::<u32>(1..))]
     pub nodes: Vec<u32>,
     /// Release of NCCL on these clusters: 2.28, 2.29 or 2.30 [default: 2.30]
     #[arg(long, value_name = "RELEASE")]
@@ -68,10 +69,10 @@ pub struct EvalArgs {
     #[arg(long)]
     pub told: bool,
     /// Worlds of each seed
-    #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    #[arg(long, value_name = "N", default_value_t = 8, value_parser = whole::<u32>(1..=1000))]
     pub worlds: u32,
     /// Independent repetitions; ± is over them
-    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=100))]
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = whole::<u32>(1..=100))]
     pub seeds: u32,
     /// Features or whole blocks, separated by commas, that no tuner is told: "unknown" for policies
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]

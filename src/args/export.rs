@@ -6,6 +6,7 @@ use clap::ValueEnum;
 use dynamiccl_env::nccl::Version;
 use serde::Serialize;
 
+use super::numbers::{number, whole};
 use super::shared::{GraphsArgs, MachineArgs};
 
 /// Words of `export`.
@@ -44,17 +45,17 @@ pub struct ExportArgs {
     pub calibrate_guard: bool,
     /// Write the policy with this margin: how many spreads of the gain it expects it must exceed before it departs
     /// from NCCL; larger is more careful
-    #[arg(long, value_name = "SPREADS", allow_negative_numbers = true, conflicts_with = "calibrate_guard")]
+    #[arg(long, value_name = "SPREADS", value_parser = number::<f32>, conflicts_with = "calibrate_guard")]
     pub margin: Option<f32>,
     /// Worlds in which margins are judged
     #[arg(long, value_name = "N", default_value_t = 4, requires = "calibrate_guard")]
-    #[arg(value_parser = clap::value_parser!(u32).range(1..=1000))]
+    #[arg(value_parser = whole::<u32>(1..=1000))]
     pub worlds: u32,
     /// Write what the policy has reached into it: the first tuner of this document of eval --json
     #[arg(long, value_name = "FILE")]
     pub results: Option<PathBuf>,
     /// Write the seeds of the runs among which the policy was chosen into it
-    #[arg(long, value_name = "SEEDS", value_delimiter = ',')]
+    #[arg(long, value_name = "SEEDS", value_delimiter = ',', value_parser = whole::<u64>(..))]
     pub among: Vec<u64>,
     /// The machine: of the table, of a recording that names none, and of --calibrate-guard where it is for one.
     #[command(flatten)]
@@ -63,10 +64,10 @@ pub struct ExportArgs {
     #[command(flatten)]
     pub graphs: GraphsArgs,
     /// Number of nodes that the table is for
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", value_parser = whole::<u32>(1..))]
     pub nodes: Option<u32>,
     /// GPUs used per node [default: all of them]
-    #[arg(long, value_name = "G", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "G", value_parser = whole::<u32>(1..))]
     pub ranks_per_node: Option<u32>,
     /// NCCL release that the table is for: 2.28, 2.29 or 2.30 [default: 2.30]
     #[arg(long, value_name = "RELEASE")]

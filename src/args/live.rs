@@ -8,6 +8,7 @@ use dynamiccl_spec::words::UnknownWord;
 use dynamiccl_spec::{Bytes, ChannelChoice, ChunkChoice, Collective, ThreadChoice};
 
 use super::live_train::LiveTrainArgs;
+use super::numbers::whole;
 use super::shared::{assignment, tuned_collective};
 
 /// Words of `live`.
@@ -80,16 +81,16 @@ pub struct SweepArgs {
     #[arg(long, value_name = "SHARE", value_parser = share)]
     pub beside: Option<f64>,
     /// Rounds over all settings of a call, at a time
-    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = whole::<u32>(1..=1000))]
     pub rounds: u32,
     /// Rounds in all, where it is unsure how much faster the best is than NCCL's own
-    #[arg(long, value_name = "N", default_value_t = 25, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    #[arg(long, value_name = "N", default_value_t = 25, value_parser = whole::<u32>(1..=1000))]
     pub most_rounds: u32,
     /// How sure the best is to be compared with NCCL's own: half the 95 % interval, in percent
     #[arg(long, value_name = "PERCENT", default_value_t = 3.0, value_parser = bound)]
     pub bound: f64,
     /// Seconds after which no call is measured again
-    #[arg(long, value_name = "SECONDS", default_value_t = 60)]
+    #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = whole::<u64>(..))]
     pub budget: u64,
     /// Whose clock counts: first (rank 0's, as in published sweeps), slowest (until all ranks are done)
     #[arg(long, value_name = "WHOSE", value_enum, default_value = "first")]
@@ -136,10 +137,10 @@ pub struct LiveEvalArgs {
     #[arg(long, value_name = "FILE")]
     pub sweep: Option<PathBuf>,
     /// Rounds of every call
-    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = whole::<u32>(1..=10_000))]
     pub rounds: u32,
     /// Rounds in all, where it is still unsure who is faster
-    #[arg(long, value_name = "N", default_value_t = 40, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    #[arg(long, value_name = "N", default_value_t = 40, value_parser = whole::<u32>(1..=10_000))]
     pub most_rounds: u32,
     /// How sure every comparison is to be: half the 95 % interval, in percent
     #[arg(long, value_name = "PERCENT", default_value_t = 2.0, value_parser = bound)]
@@ -181,7 +182,7 @@ pub enum LiveRival {
 #[command(next_help_heading = "Ranks")]
 pub struct JobArgs {
     /// Ranks to start on this machine [default: those that mpirun, torchrun or srun has started]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=1024))]
+    #[arg(long, value_name = "N", value_parser = whole::<u32>(2..=1024))]
     pub ranks: Option<u32>,
     /// Where rank 0 can be reached by all, under a launcher [default: what the launcher says]
     #[arg(long, value_name = "HOST:PORT", conflicts_with_all = ["ranks", "link"])]
@@ -211,10 +212,10 @@ pub struct JobArgs {
     #[arg(long, value_name = "DIR")]
     pub logs: Option<PathBuf>,
     /// Seconds that ranks wait for each other to come
-    #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..=3600))]
+    #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = whole::<u64>(1..=3600))]
     pub wait: u64,
     /// Seconds after which a rank that finishes nothing counts as hanging
-    #[arg(long, value_name = "SECONDS", default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..=600))]
+    #[arg(long, value_name = "SECONDS", default_value_t = 20, value_parser = whole::<u64>(1..=600))]
     pub timeout: u64,
 }
 

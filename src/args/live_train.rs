@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use super::live::{CallsArgs, JobArgs};
+use super::numbers::whole;
 
 /// Words of `live train`.
 #[derive(Debug, clap::Args)]
@@ -36,10 +37,10 @@ pub struct LiveTrainArgs {
     #[arg(long, value_name = "FILE")]
     pub out: PathBuf,
     /// End after this many steps
-    #[arg(long, value_name = "N", default_value_t = 200_000, value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = 200_000, value_parser = whole::<u64>(1..))]
     pub steps: u64,
     /// End after this many seconds; on real ranks, from their first call on
-    #[arg(long, value_name = "S", default_value_t = 120, value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "S", default_value_t = 120, value_parser = whole::<u64>(1..))]
     pub seconds: u64,
     /// End when this share of what there is to win was won on every sweep, and no cell is below 0.97
     #[arg(long, value_name = "SHARE", default_value_t = 0.99, value_parser = share)]
@@ -58,13 +59,13 @@ pub struct LiveTrainArgs {
     #[arg(long, value_name = "KEY=VALUE")]
     pub set: Vec<String>,
     /// Threads to work on; they change nothing but the time [default: one for each core]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(long, value_name = "N", value_parser = whole::<u16>(1..))]
     pub threads: Option<u16>,
     /// Answer no (exit code 1) where less than this share was won on a sweep
     #[arg(long, value_name = "SHARE", value_parser = share)]
     pub fail_below: Option<f64>,
     /// On real ranks: end after this many calls that the policy decided
-    #[arg(long, value_name = "N", default_value_t = 20_000, value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = 20_000, value_parser = whole::<u64>(1..))]
     #[arg(conflicts_with = "sweep")]
     pub calls: u64,
     /// On real ranks: do not call again what took more than so many times as long as NCCL's own choice

@@ -22,6 +22,7 @@ mod export;
 mod inspect;
 mod live;
 mod live_train;
+mod numbers;
 mod plugin;
 mod rails;
 mod shared;
@@ -32,10 +33,10 @@ mod tune;
 mod validate;
 mod wan;
 
-use std::num::ParseIntError;
+use std::ffi::OsString;
 use std::str::FromStr;
 
-use clap::{ArgAction, Parser, Subcommand, ValueEnum};
+use clap::{ArgAction, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
 pub use calibrate::CalibrateArgs;
 pub use check_env::{CheckEnvArgs, EnvKind};
@@ -166,10 +167,26 @@ pub enum SeedArg {
 }
 
 impl FromStr for SeedArg {
-    type Err = ParseIntError;
+    type Err = String;
 
-    fn from_str(s: &str) -> Result<Self, ParseIntError> {
-        if s == "random" { Ok(SeedArg::Random) } else { s.parse().map(SeedArg::Fixed) }
+    fn from_str(s: &str) -> Result<Self, String> {
+        if s == "random" {
+            return Ok(SeedArg::Random);
+        }
+        numbers::whole(..)(s).map(SeedArg::Fixed).map_err(|remedy| format!("{remedy}, or \"random\""))
+    }
+}
+
+impl Args {
+    /// What the words of this process mean, or clap's answer to them.
+    pub fn read() -> Result<Self, clap::Error> {
+        Args::of(std::env::args_os())
+    }
+
+    fn of(words: impl IntoIterator<Item = impl Into<OsString> + Clone>) -> Result<Self, clap::Error> {
+        let mut command = numbers::with_negative(Args::command());
+        let mut matches = command.try_get_matches_from_mut(words)?;
+        Args::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut command))
     }
 }
 

@@ -4,6 +4,9 @@ use std::num::NonZeroU32;
 use std::path::PathBuf;
 
 use clap::Subcommand;
+use dynamiccl_env::cluster::RANKS_MAX;
+
+use super::numbers::whole;
 
 /// Words of `plugin`.
 #[derive(Debug, clap::Args)]
@@ -86,16 +89,16 @@ pub struct DoctorArgs {
     #[arg(long, value_name = "FILE")]
     pub nccl: Option<PathBuf>,
     /// This rank, under a launcher that does not say
-    #[arg(long, value_name = "N", requires = "ranks")]
+    #[arg(long, value_name = "N", value_parser = whole::<u32>(..), requires = "ranks")]
     pub rank: Option<u32>,
     /// All ranks, under a launcher that does not say; 1: look at this one only
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = whole::<NonZeroU32>(1..=u64::from(RANKS_MAX)))]
     pub ranks: Option<NonZeroU32>,
     /// Where rank 0 can be reached by all [default: what the launcher says]
     #[arg(long, value_name = "HOST:PORT")]
     pub rendezvous: Option<String>,
     /// How long ranks wait for each other
-    #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..=3600))]
+    #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = whole::<u64>(1..=3600))]
     pub timeout: u64,
 }
 

@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use dynamiccl_spec::Micros;
 
+use super::numbers::{number, whole};
+
 /// Words of `rails`.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = concat!("\
@@ -26,28 +28,28 @@ pub struct RailsArgs {
     #[arg(long, value_name = "NAME", default_value = "llama3_8b")]
     pub model: String,
     /// Pipeline stages
-    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=64))]
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = whole::<u32>(1..=64))]
     pub pp: u32,
     /// Ranks that share the parameters of a stage
-    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=1024))]
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = whole::<u32>(1..=1024))]
     pub fsdp: u32,
     /// Micro-batches of an iteration [default: as many as stages]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    #[arg(long, value_name = "N", value_parser = whole::<u32>(1..=1024))]
     pub micro_batches: Option<u32>,
     /// 10⁹ floating-point operations that a GPU sustains in a second [default: fitted to the paper]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", value_parser = whole::<u32>(1..))]
     pub gflops: Option<u32>,
     /// Standard deviation of a piece of compute, as a share of it
-    #[arg(long, value_name = "X", default_value_t = 0.0)]
+    #[arg(long, value_name = "X", default_value_t = 0.0, value_parser = number::<f64>)]
     pub jitter: f64,
     /// Chance that a stage makes a call in an iteration that the profile does not hold
-    #[arg(long, value_name = "X", default_value_t = 0.0)]
+    #[arg(long, value_name = "X", default_value_t = 0.0, value_parser = number::<f64>)]
     pub surprise: f64,
     /// Iterations of each repetition
-    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    #[arg(long, value_name = "N", default_value_t = 4, value_parser = whole::<u32>(1..=1000))]
     pub iterations: u32,
     /// Independent repetitions where windows vary; ± is over them
-    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=100))]
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = whole::<u32>(1..=100))]
     pub repetitions: u32,
     /// Policy that is judged beside the others: a file of one that was trained on photonic rails, "learned" for the one
     /// that comes with the program, or "none"
@@ -64,7 +66,7 @@ pub struct RailsArgs {
     pub bom: bool,
     /// Servers of eight GPUs for --bom
     #[arg(long, value_name = "N", default_value_t = 512, requires = "bom")]
-    #[arg(value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    #[arg(value_parser = whole::<u64>(1..=1_000_000))]
     pub servers: u64,
 }
 

@@ -3,6 +3,7 @@
 use dynamiccl_env::nccl::Version;
 use dynamiccl_spec::{Bytes, Collective};
 
+use super::numbers::whole;
 use super::shared::{ConstantsArgs, GraphsArgs, MachineArgs, RuntimeArgs, assignment, tuned_collective};
 
 /// Words of `simulate`.
@@ -32,7 +33,7 @@ pub struct SimulateArgs {
     #[command(flatten)]
     pub graphs: GraphsArgs,
     /// Number of nodes
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", value_parser = whole::<u32>(1..))]
     #[arg(required_unless_present = "curriculum")]
     pub nodes: Option<u32>,
     /// Collective: broadcast, reduce, allgather, reducescatter or allreduce
@@ -47,15 +48,15 @@ pub struct SimulateArgs {
     #[arg(conflicts_with_all = ["cluster", "topo", "graph", "nodes", "collective", "bytes", "ranks_per_node", "world", "sharp", "env"])]
     pub curriculum: Option<String>,
     /// Worlds that --curriculum draws
-    #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    #[arg(long, value_name = "N", default_value_t = 8, value_parser = whole::<u32>(1..=1000))]
     // What a required flag conflicts with makes it not required, so both are needed.
     #[arg(requires = "curriculum", conflicts_with_all = ["cluster", "topo", "nodes", "collective", "bytes"])]
     pub worlds: u32,
     /// GPUs used per node [default: all of them]
-    #[arg(long, value_name = "G", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "G", value_parser = whole::<u32>(1..))]
     pub ranks_per_node: Option<u32>,
     /// Draw the hidden constants of the world with this seed [default: the model's own constants]
-    #[arg(long, value_name = "SEED")]
+    #[arg(long, value_name = "SEED", value_parser = whole::<u64>(..))]
     pub world: Option<u64>,
     /// Turn CollNet on: the switches can reduce in the network (SHARP)
     #[arg(long)]
@@ -67,7 +68,7 @@ pub struct SimulateArgs {
     #[arg(long, value_name = "NAME=VALUE", value_parser = assignment)]
     pub env: Vec<(String, String)>,
     /// Lines of the table, fastest first
-    #[arg(long, value_name = "N", default_value_t = 12)]
+    #[arg(long, value_name = "N", default_value_t = 12, value_parser = whole::<usize>(..))]
     pub top: usize,
     /// Whether a synthesised schedule can run.
     #[command(flatten)]

@@ -6,6 +6,7 @@ use clap::ValueEnum;
 use dynamiccl_spec::{Bytes, Collective, Protocol};
 use dynamiccl_synth::{Assume, Mode, Synthesizer};
 
+use super::numbers::{above_zero, whole};
 use super::shared::{MachineArgs, tuned_collective};
 
 /// Words of `synth`.
@@ -35,10 +36,10 @@ pub struct SynthArgs {
     #[arg(long, value_name = "PATH", requires = "cluster")]
     pub sysfs: Option<PathBuf>,
     /// Number of nodes
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), required_unless_present = "verify")]
+    #[arg(long, value_name = "N", value_parser = whole::<u32>(1..), required_unless_present = "verify")]
     pub nodes: Option<u32>,
     /// GPUs used per node [default: all of them]
-    #[arg(long, value_name = "G", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "G", value_parser = whole::<u32>(1..))]
     pub ranks_per_node: Option<u32>,
     /// Collective: broadcast, reduce, allgather, reducescatter or allreduce
     #[arg(long, value_name = "K", value_parser = tuned_collective, required_unless_present = "verify")]
@@ -59,22 +60,22 @@ pub struct SynthArgs {
     #[arg(long, value_name = "A")]
     pub assume: Option<Assume>,
     /// Chunks of each rank [default: the fastest of 1 and 4]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64))]
+    #[arg(long, value_name = "N", value_parser = whole::<u32>(1..=64))]
     pub chunks: Option<u32>,
     /// Protocol of the executor: ll, ll128 or simple; any of these four makes the others MSCCL's own
     #[arg(long, value_name = "P")]
     pub protocol: Option<Protocol>,
     /// Channels of the executor
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=32))]
+    #[arg(long, value_name = "N", value_parser = whole::<u32>(1..=32))]
     pub channels: Option<u32>,
     /// Threads of a block
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(32..=1024))]
+    #[arg(long, value_name = "N", value_parser = whole::<u32>(32..=1024))]
     pub threads: Option<u32>,
     /// Buffer of a connection, for instance 4M
     #[arg(long, value_name = "B")]
     pub buffer: Option<Bytes>,
     /// GB/s that one channel gets out of a NIC [default: as usual for the network]
-    #[arg(long, value_name = "X")]
+    #[arg(long, value_name = "X", value_parser = above_zero)]
     pub network_channel: Option<f64>,
     /// Write the schedule as an MSCCL file
     #[arg(long, value_name = "FILE")]

@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use dynamiccl_agent::learn::Device;
 
+use super::numbers::whole;
+
 /// Words of `train`.
 #[derive(Debug, clap::Args)]
 #[command(override_usage = "dynamiccl train [OPTIONS] <--curriculum NAME|FILE|--resume DIR|latest>")]
@@ -37,7 +39,7 @@ pub struct TrainArgs {
     #[arg(long = "override", requires = "resume")]
     pub overrides: bool,
     /// End after this many steps [default: when the curriculum is through]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", value_parser = whole::<u64>(1..))]
     pub steps: Option<u64>,
     /// Settings, as config.toml of a run has them in its table config; what is not there is as usual
     #[arg(long, value_name = "FILE")]
@@ -57,7 +59,7 @@ pub struct TrainArgs {
     #[arg(long, value_name = "DEVICE")]
     pub device: Option<Device>,
     /// Threads to work on; they change nothing but the time [default: one for each core]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(long, value_name = "N", value_parser = whole::<u16>(1..))]
     pub threads: Option<u16>,
     /// Save a checkpoint every so many steps (50000) or seconds (60s)
     #[arg(long, value_name = "STEPS|SECONDS", default_value = "60s")]
@@ -70,10 +72,10 @@ pub struct TrainArgs {
     #[arg(long, value_name = "NAMES|FILES", value_delimiter = ',')]
     pub eval_clusters: Vec<String>,
     /// Worlds of each seed of that judgement; traces or repetitions where it is not about NCCL's knobs
-    #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    #[arg(long, value_name = "N", default_value_t = 8, value_parser = whole::<u32>(1..=1000))]
     pub eval_worlds: u32,
     /// Seeds of that judgement
-    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=100))]
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = whole::<u32>(1..=100))]
     pub eval_seeds: u32,
 }
 

@@ -6,6 +6,7 @@ use clap::ValueEnum;
 use dynamiccl_spec::{Bytes, Collective};
 use serde::{Deserialize, Serialize};
 
+use super::numbers::{number, whole};
 use super::shared::{ConstantsArgs, MachineArgs, tuned_collective};
 
 /// Words of `tune`.
@@ -43,7 +44,7 @@ pub struct TuneArgs {
     #[command(flatten)]
     pub machine: MachineArgs,
     /// Number of nodes
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", value_parser = whole::<u32>(1..))]
     pub nodes: u32,
     /// Collective: broadcast, reduce, allgather, reducescatter or allreduce [default: all]
     #[arg(long, value_name = "K", value_parser = tuned_collective)]
@@ -55,16 +56,16 @@ pub struct TuneArgs {
     #[arg(long, value_name = "SPACE", value_enum)]
     pub space: Option<SpaceKind>,
     /// Most trials for each call [default: until the method ends; 100 for those that never do]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", value_parser = whole::<u32>(1..))]
     pub budget: Option<u32>,
     /// Spread of one measured call's ln(time); a trial is the mean of 27 calls
-    #[arg(long, value_name = "X", default_value_t = 0.05)]
+    #[arg(long, value_name = "X", default_value_t = 0.05, value_parser = number::<f64>)]
     pub noise: f64,
     /// GPUs used per node [default: all of them]
-    #[arg(long, value_name = "G", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "G", value_parser = whole::<u32>(1..))]
     pub ranks_per_node: Option<u32>,
     /// Draw the hidden constants of the world with this seed [default: the model's own constants]
-    #[arg(long, value_name = "SEED")]
+    #[arg(long, value_name = "SEED", value_parser = whole::<u64>(..))]
     pub world: Option<u64>,
     /// Write what was found: a table for NVIDIA's example tuner (.csv) or a lookup file (.json)
     #[arg(long, value_name = "FILE")]

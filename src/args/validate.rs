@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use super::numbers::number;
 use super::shared::ConstantsArgs;
 
 /// Words of `validate`.
@@ -19,7 +20,7 @@ pub struct ValidateArgs {
     pub data: MeasuredArgs,
     /// Exit with 1 if the overall figure is above this: of sweeps the decision fidelity, of tables
     /// the error of the model as it is
-    #[arg(long, value_name = "X")]
+    #[arg(long, value_name = "X", value_parser = number::<f64>)]
     pub fail_above: Option<f64>,
     /// Constants of the performance model
     #[command(flatten)]
