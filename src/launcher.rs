@@ -53,7 +53,9 @@ impl Place {
             let number = |name: &'static str| get(name).map(|value| (name, value));
             let Some(rank) = number(launcher.rank) else { continue };
             let Some(ranks) = launcher.ranks.iter().find_map(|name| number(name)) else { continue };
+            let name = ranks.0;
             let (rank, ranks) = (whole(rank)?, whole(ranks)?);
+            ensure!(ranks > 0, "{name}=0: a job has at least one rank; mend it, or unset it");
             if rank >= ranks {
                 bail!("{}={rank} with {ranks} ranks: ranks begin at 0; mend it, or unset it", launcher.rank);
             }
@@ -103,7 +105,9 @@ impl Rendezvous {
         }
         if let Some(host) = get("MASTER_ADDR") {
             let port = match get("MASTER_PORT") {
-                Some(port) => next(&port).with_context(|| format!("MASTER_PORT={port}: no port"))?,
+                Some(port) => next(&port).with_context(|| {
+                    format!("MASTER_PORT={port}: not a port, which is 1 to 65535; mend it, or unset it")
+                })?,
                 None => PORT,
             };
             return Ok(Rendezvous { host, port });
@@ -214,11 +218,16 @@ mod tests {
         for (words, set, part) in [
             ("", &[("RANK", "x"), ("WORLD_SIZE", "2")][..], "RANK=x"),
             ("", &[("RANK", "2"), ("WORLD_SIZE", "2")], "RANK=2 with 2 ranks"),
+            ("", &[("RANK", "0"), ("WORLD_SIZE", "0")], "WORLD_SIZE=0: a job has at least one rank"),
             ("--ranks 4", &[], "--rank"),
             ("--ranks 4 --rank 4", &[], "--rank 4"),
             ("--ranks 2 --rank 0 --rendezvous node1", &[], "--rendezvous node1"),
             ("--ranks 2 --rank 0 --rendezvous node1:0", &[], "node1:0"),
-            ("--ranks 2 --rank 0", &[("MASTER_ADDR", "h"), ("MASTER_PORT", "99999")], "MASTER_PORT=99999"),
+            (
+                "--ranks 2 --rank 0",
+                &[("MASTER_ADDR", "h"), ("MASTER_PORT", "99999")],
+                "MASTER_PORT=99999: not a port",
+            ),
         ] {
             let error = format!("{:#}", meeting(words, set).unwrap_err());
             assert!(error.contains(part), "{error}");

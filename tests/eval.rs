@@ -257,9 +257,10 @@ fn what_the_plugin_recorded_is_judged_from_its_folder() {
     assert_eq!(said.code, 0, "{}", said.stderr);
     assert!(said.stderr.contains("7 of 8"), "{}", said.stderr);
     std::fs::create_dir(dir.path("empty")).unwrap();
-    let said = dir.run("eval --policy none --against nccl --workload empty --clusters dgx_h100");
-    assert_eq!(said.code, 2);
-    assert!(said.stderr.starts_with("error: empty"), "{}", said.stderr);
+    dir.run("eval --policy none --against nccl --workload empty --clusters dgx_h100").assert_error(
+        "error: empty: holds no calls: \"no .jsonl file\"; give the folder that DYNAMICCL_PROFILE named while a job made \
+         calls",
+    );
 }
 
 #[test]

@@ -86,7 +86,9 @@ fn a_broken_file_ends_with_one_and_says_rule_rank_and_step() {
     );
     dir.write("none.xml", "<algo/>");
     assert_eq!(dir.run("synth --verify none.xml").code, 2);
-    assert_eq!(dir.run("synth --verify nowhere.xml").code, 2);
+    dir.run("synth --verify nowhere.xml").assert_error(
+        "error: --verify nowhere.xml: No such file or directory (os error 2); name an MSCCL file, such as synth --out writes",
+    );
 }
 
 #[test]

@@ -374,6 +374,17 @@ fn what_cannot_be_is_refused_before_anything_is_made() {
     assert!(dir.names().is_empty(), "{:?}", dir.names());
 }
 
+/// There is no run yet that could be gone on with.
+#[test]
+fn a_file_is_no_folder_for_runs() {
+    let dir = Dir::new();
+    dir.write("junk.csv", "");
+    dir.run("train --curriculum smoke --out junk.csv").assert_error(
+        "error: cannot make junk.csv: File exists (os error 17); give --out a folder that can be written to",
+    );
+    assert_eq!(dir.names(), ["junk.csv"]);
+}
+
 #[test]
 fn a_moment_that_is_none_is_refused_before_the_work() {
     let dir = Dir::new();

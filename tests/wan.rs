@@ -137,15 +137,18 @@ fn what_is_no_wan_is_an_error() {
             "--gpus 9: 2 datacentres cannot share them evenly; give the GPUs of each, like --gpus 3,5",
         ),
         ("--rho 1", "--rho 1: give a correlation from 0 to below 1"),
-        ("--mb 0", "0 MB of a chunk: give more than 0"),
-        ("--datacentres 1", "1 datacentres: give 2 to 16"),
+        ("--gpus 0", "invalid value '0' for '--gpus <N|N,N,…>': give a whole number from 1 to 1024"),
+        ("--gpus 1000,1000", "--gpus 1000,1000: 2000 GPUs: give at most 1024"),
+        ("--mb 0", "invalid value '0' for '--mb <MB>': give a number above 0, like 0.5"),
+        ("--mb -3", "invalid value '-3' for '--mb <MB>': give a number above 0, like 0.5"),
+        ("--datacentres 1", "invalid value '1' for '--datacentres <N>': give a whole number from 2 to 16"),
         (
             "--between-gbps 100,10",
-            "100 to 10 Gbit/s between datacentres: give two numbers above 0, the smaller first",
+            "invalid value '100,10' for '--between-gbps <LOW,HIGH>': give two numbers above 0, the smaller first, like 10,100",
         ),
         (
             "--collective broadcast",
-            "broadcast is no collective of a ring: give allgather, reducescatter, allreduce, alltoall",
+            "--collective broadcast: broadcast is no collective of a ring: give allgather, reducescatter, allreduce, alltoall",
         ),
     ] {
         Dir::new().run(&format!("wan {words}")).assert_error(&format!("error: {expected}"));

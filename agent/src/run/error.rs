@@ -23,6 +23,14 @@ pub enum RunError {
         /// What the system says.
         why: io::Error,
     },
+    /// The folder of a run that begins cannot be made.
+    #[error("cannot make {}: {why}; give --out a folder that can be written to", path.display())]
+    Begin {
+        /// What.
+        path: PathBuf,
+        /// What the system says.
+        why: io::Error,
+    },
     /// Another process is at it.
     #[error("{}: another process is writing this run; wait for it, or stop it first", path.display())]
     Busy {
@@ -85,6 +93,11 @@ impl RunError {
     /// For what cannot be read at a place.
     pub fn read(path: &Path) -> impl FnOnce(io::Error) -> Self {
         |why| RunError::Read { path: path.to_owned(), why }
+    }
+
+    /// For what a run that begins cannot make.
+    pub(super) fn begin(path: &Path) -> impl FnOnce(io::Error) -> Self {
+        |why| RunError::Begin { path: path.to_owned(), why }
     }
 
     /// For what cannot be written at a place.

@@ -73,10 +73,10 @@ impl Run {
     pub fn begin(out: &Path, settings: Settings, now: Utc) -> Result<Self, RunError> {
         let stem = Path::new(&settings.curriculum).file_stem().unwrap_or_default().to_string_lossy();
         let name = format!("{stem}__s{}__{}", settings.seed, now.compact());
-        fs::create_dir_all(out).map_err(RunError::write(out))?;
+        fs::create_dir_all(out).map_err(RunError::begin(out))?;
         let folder = make_folder(out, &name)?;
         let inside = folder.join(CHECKPOINTS);
-        fs::create_dir(&inside).map_err(RunError::write(&inside))?;
+        fs::create_dir(&inside).map_err(RunError::begin(&inside))?;
         let run = Run { _lock: Lock::take(&folder)?, folder, settings };
         run.write(SETTINGS, run.settings.to_toml().as_bytes())?;
         Ok(run)
@@ -199,7 +199,7 @@ fn make_folder(out: &Path, name: &str) -> Result<PathBuf, RunError> {
             // Its name is on the disk before anything in it is.
             made => {
                 let made = made.and_then(|()| fs::File::open(out)?.sync_all());
-                return made.map(|()| folder.clone()).map_err(RunError::write(&folder));
+                return made.map(|()| folder.clone()).map_err(RunError::begin(&folder));
             }
         }
     }

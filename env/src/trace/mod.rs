@@ -126,7 +126,7 @@ impl Trace {
             let remedy = format!("start with {{\"schema\": \"{SCHEMA}\", …}} or give NCCL inspector's JSON");
             return Err(TraceError::NotATrace(first.fault("first line", &remedy)));
         };
-        trace.with_calls(file)
+        trace.with_calls(Fault::new(file, 0, "no call", "add a line for each call"))
     }
 
     /// Reads every `.jsonl` of a folder as one job.
@@ -152,14 +152,14 @@ impl Trace {
                 None => {}
             }
         }
-        profile.trace().with_calls(folder)
+        let missing = if files.is_empty() { "no .jsonl file" } else { "no call in its .jsonl files" };
+        let remedy = "give the folder that DYNAMICCL_PROFILE named while a job made calls";
+        profile.trace().with_calls(Fault::new(folder, 0, missing, remedy))
     }
 
-    fn with_calls(self, file: &Path) -> Result<Trace, TraceError> {
-        if self.calls.is_empty() {
-            return Err(TraceError::Empty(Fault::new(file, 0, "no call", "add a line for each call")));
-        }
-        Ok(self)
+    /// The fault where there is no call.
+    fn with_calls(self, fault: Fault) -> Result<Trace, TraceError> {
+        if self.calls.is_empty() { Err(TraceError::Empty(fault)) } else { Ok(self) }
     }
 
     /// The communicator of a call.

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::Path;
 
-use anyhow::{Context, Result};
+use anyhow::{Result, anyhow};
 use dynamiccl_env::text;
 use dynamiccl_synth::msccl;
 use serde::Serialize;
@@ -41,7 +41,9 @@ const MOST: u64 = 256 << 20;
 /// Proves a file.
 pub fn run(path: &Path, session: &Session) -> Result<Ending> {
     let file = machine::name(path);
-    let text = text::read_up_to(MOST, path).with_context(|| file.clone())?;
+    let text = text::read_up_to(MOST, path).map_err(|error| {
+        anyhow!("--verify {file}: {error}; name an MSCCL file, such as synth --out writes")
+    })?;
     let algorithm = msccl::read(&file, &text)?;
     let room = msccl::check_limits(&algorithm).err().map(|error| Violation {
         rule: error.to_string(),

@@ -1,6 +1,6 @@
 //! What the words of `wan` mean: a network, a collective, its traffic.
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 use dynamiccl_env::wan::{Datacentre, Forwarding, Method, Modes, Network, Search, Setting};
 use dynamiccl_spec::Collective;
 use serde::Serialize;
@@ -47,7 +47,8 @@ impl<'a> Plan<'a> {
         for (flag, ms) in [("--rebuild-ms", args.rebuild_ms), ("--reroute-ms", args.reroute_ms)] {
             ensure!(ms >= 0.0 && ms.is_finite(), "{flag} {ms}: give a time from 0 up");
         }
-        let network = Network::new(&datacentres(args)?)?;
+        let gpus = || args.gpus.iter().map(usize::to_string).collect::<Vec<_>>().join(",");
+        let network = Network::new(&datacentres(args)?).with_context(|| format!("--gpus {}", gpus()))?;
         let setting = Setting {
             chunk_mb: args.mb,
             delay_ms: args.delay.0 / 1e3,
@@ -57,7 +58,9 @@ impl<'a> Plan<'a> {
             inside_gbps: args.inside_gbps,
             ..Setting::new(network)?
         };
-        let setting = setting.with_collective(args.collective)?;
+        let collective = args.collective;
+        let setting =
+            setting.with_collective(collective).with_context(|| format!("--collective {collective}"))?;
         setting.check()?;
         Ok(Plan { args, setting })
     }
