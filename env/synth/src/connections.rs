@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use crate::machine::{Machine, Wiring};
 use crate::schedule::Schedule;
 use crate::sketch::Sketch;
+use crate::stop::{Stop, Turns};
 
 /// Something of limited rate that several connections share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -81,12 +82,16 @@ pub struct Connections {
 }
 
 impl Connections {
-    /// The connections of a schedule on a machine.
-    pub fn new(machine: &Machine, sketch: &Sketch, schedule: &Schedule) -> Self {
+    /// The connections of a schedule on a machine; none where it is to stop.
+    pub fn new(stop: Stop<'_>, machine: &Machine, sketch: &Sketch, schedule: &Schedule) -> Option<Self> {
+        let mut turns = Turns::new(stop);
         let mut found =
             Connections { all: Vec::new(), of_send: Vec::new(), resources: Vec::new(), rates: Vec::new() };
         let (mut places, mut known) = (HashMap::new(), HashMap::new());
         for (send, number) in schedule.sends.iter().zip(0..) {
+            if turns.ends() {
+                return None;
+            }
             let place = *places.entry((send.from, send.to)).or_insert_with(|| {
                 let resources = Resource::of(machine, sketch, send.from, send.to);
                 let resources = resources.into_iter().map(|resource| {
@@ -108,6 +113,6 @@ impl Connections {
             found.all[place as usize].sends.push(number);
             found.of_send.push(place);
         }
-        found
+        Some(found)
     }
 }

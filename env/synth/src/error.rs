@@ -55,6 +55,9 @@ pub enum SynthError {
         /// The sketch.
         sketch: String,
     },
+    /// Somebody wanted it to end.
+    #[error("stopped before the schedule was made: make it again")]
+    Stopped,
     /// The collective has no schedule.
     #[error("{0} is not synthesised: take broadcast, reduce, allgather, reducescatter or allreduce")]
     Collective(dynamiccl_spec::Collective),

@@ -11,6 +11,7 @@ use crate::connections::{Connections, Resource};
 use crate::machine::{BYTES_PER_US, Machine};
 use crate::schedule::Schedule;
 use crate::sketch::Sketch;
+use crate::stop::{NEVER, Stop};
 use run::Run;
 
 /// Tiles that are followed.
@@ -70,8 +71,18 @@ pub struct Outcome {
 impl<'a> Executor<'a> {
     /// Prepares a schedule.
     pub fn new(machine: &'a Machine, sketch: &Sketch, schedule: &Schedule) -> Self {
-        let connections = Connections::new(machine, sketch, schedule);
-        let needs = schedule.needs();
+        Executor::new_unless(NEVER, machine, sketch, schedule).expect("nobody stops it")
+    }
+
+    /// The same; none where it is to stop.
+    pub fn new_unless(
+        stop: Stop<'_>,
+        machine: &'a Machine,
+        sketch: &Sketch,
+        schedule: &Schedule,
+    ) -> Option<Self> {
+        let connections = Connections::new(stop, machine, sketch, schedule)?;
+        let needs = schedule.needs_unless(stop)?;
         let mut needed_by = vec![Vec::new(); needs.len()];
         for (needed, number) in needs.iter().zip(0_u32..) {
             needed.iter().for_each(|&send| needed_by[send as usize].push(number));
@@ -81,7 +92,7 @@ impl<'a> Executor<'a> {
             ends[connection.from as usize] += 1;
             ends[connection.to as usize] += 1;
         }
-        Executor {
+        Some(Executor {
             machine,
             schedule: schedule.clone(),
             connections,
@@ -89,7 +100,7 @@ impl<'a> Executor<'a> {
             needed_by,
             // One block may carry both ends.
             blocks: ends.into_iter().max().unwrap_or(0_usize).div_ceil(2),
-        }
+        })
     }
 
     /// µs of a collective of so many bytes.
@@ -97,9 +108,9 @@ impl<'a> Executor<'a> {
         self.run(bytes, backend, TILES, false).micros
     }
 
-    /// The same where it is no more than a limit; a run that takes longer is not followed to its end.
-    pub fn micros_within(&self, limit: f64, bytes: u64, backend: &Backend) -> Option<f64> {
-        let outcome = self.follow(&self.tiled(bytes, backend, TILES), backend, limit, false)?;
+    /// The same where it is no more than a limit; a run that takes longer, or is to stop, is not followed to its end.
+    pub fn micros_within(&self, stop: Stop<'_>, limit: f64, bytes: u64, backend: &Backend) -> Option<f64> {
+        let outcome = self.follow(stop, &self.tiled(bytes, backend, TILES), backend, limit, false)?;
         (outcome.micros <= limit).then_some(outcome.micros)
     }
 
@@ -114,7 +125,7 @@ impl<'a> Executor<'a> {
     /// Runs it, following so many tiles, with its flows where wanted.
     pub fn run(&self, bytes: u64, backend: &Backend, most_tiles: u32, flows: bool) -> Outcome {
         let tiled = self.tiled(bytes, backend, most_tiles);
-        self.follow(&tiled, backend, f64::INFINITY, flows).expect("nothing takes longer than for ever")
+        self.follow(NEVER, &tiled, backend, f64::INFINITY, flows).expect("nothing takes longer than for ever")
     }
 
     fn tiled(&self, bytes: u64, backend: &Backend, most_tiles: u32) -> Tiled {
@@ -125,10 +136,17 @@ impl<'a> Executor<'a> {
         Tiled { followed, rest: tiles - followed, wire_bytes, all_wire_bytes }
     }
 
-    fn follow(&self, tiled: &Tiled, backend: &Backend, limit: f64, flows: bool) -> Option<Outcome> {
+    fn follow(
+        &self,
+        stop: Stop<'_>,
+        tiled: &Tiled,
+        backend: &Backend,
+        limit: f64,
+        flows: bool,
+    ) -> Option<Outcome> {
         let mut run = Run::new(self, backend, tiled.wire_bytes, tiled.followed as usize);
         run.flows = flows.then(Vec::new);
-        if !run.finish(limit) {
+        if !run.finish(stop, limit) {
             return None;
         }
         let last = run.finished[run.finished.len() - 1];

@@ -22,6 +22,7 @@ pub mod picture;
 pub mod plan;
 pub mod schedule;
 pub mod sketch;
+pub mod stop;
 pub mod synthesis;
 pub mod verify;
 mod xml;

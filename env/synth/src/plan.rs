@@ -14,7 +14,8 @@ use crate::machine::Machine;
 use crate::msccl::export::export;
 use crate::schedule::Schedule;
 use crate::sketch::{Mode, Sketch};
-use crate::synthesis::{Recipe, Synthesizer, synthesize};
+use crate::stop::Stop;
+use crate::synthesis::{Recipe, Synthesizer, synthesize_unless};
 use crate::verify::verify;
 
 /// Most ranks of which whole schedules are compared with several chunk counts.
@@ -138,7 +139,8 @@ pub fn best(
     best_while(machine, collective, bytes, choice, |_| Ok(()))
 }
 
-/// The same; `step` is told how much of [`Choice::steps`] is done and stops with its error.
+/// The same; `step` is told how much of [`Choice::steps`] is done and stops with its error, for which it is asked in the
+/// middle of a step, too.
 pub fn best_while<E: From<SynthError>>(
     machine: &Machine,
     collective: Collective,
@@ -148,11 +150,12 @@ pub fn best_while<E: From<SynthError>>(
 ) -> Result<Plan, E> {
     let mut best: Option<Plan> = None;
     let mut refused = None;
+    let stop = || step(0).is_err();
     for sketch in &choice.sketches {
         for recipe in &choice.recipes {
             let mut left = choice.backends.len() as u64;
             let clock = Instant::now();
-            let schedule = match synthesize(machine, sketch, collective, bytes, recipe) {
+            let schedule = match synthesize_unless(&stop, machine, sketch, collective, bytes, recipe) {
                 Ok(schedule) => schedule,
                 Err(error) => {
                     refused = Some(error);
@@ -170,9 +173,12 @@ pub fn best_while<E: From<SynthError>>(
                 _ => true,
             };
             let backends: Vec<&Backend> = choice.backends.iter().filter(runs).collect();
-            let executor = Executor::new(machine, sketch, &schedule);
+            let Some(executor) = Executor::new_unless(&stop, machine, sketch, &schedule) else {
+                step(0)?;
+                return Err(SynthError::Stopped.into());
+            };
             let limit = best.as_ref().map_or(f64::INFINITY, |best| best.micros);
-            let found = fastest(&executor, bytes, &backends, limit, || {
+            let found = fastest(&stop, &executor, bytes, &backends, limit, || {
                 left -= 1;
                 step(1)
             })?;
@@ -193,6 +199,7 @@ pub fn best_while<E: From<SynthError>>(
 /// The most promising is run first, so that most of the others need not be, or not to their end; `ran` hears of each
 /// that was.
 fn fastest<E>(
+    stop: Stop<'_>,
     executor: &Executor<'_>,
     bytes: u64,
     backends: &[&Backend],
@@ -207,7 +214,7 @@ fn fastest<E>(
         if least > limit {
             break;
         }
-        let micros = executor.micros_within(limit, bytes, backends[at]);
+        let micros = executor.micros_within(stop, limit, bytes, backends[at]);
         ran()?;
         let Some(micros) = micros else { continue };
         if fastest.is_none_or(|best| (micros, at) < best) {
@@ -234,6 +241,8 @@ impl Plan {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::stop::NEVER;
+    use crate::synthesis::synthesize;
     use dynamiccl_env::cluster::Cluster;
 
     /// What is not run, or not to its end, would not have been chosen.
@@ -273,6 +282,27 @@ mod tests {
         assert_eq!(told.get(), choice.steps());
         assert!(search(3).is_err());
         assert!(told.get() < choice.steps());
+    }
+
+    /// Making one schedule of many ranks takes minutes, and running it as long.
+    #[test]
+    fn every_part_of_a_step_can_be_stopped() {
+        let cluster = Cluster::load("dgx_a100").unwrap();
+        let machine = Machine::from_cluster(&cluster, 4, cluster.gpus_per_node).unwrap();
+        let sketch = Sketch::new(&machine, Mode::Full);
+        let make = |stop: Stop<'_>, synthesizer| {
+            let recipe = Recipe { synthesizer, ..Recipe::AWARE };
+            synthesize_unless(stop, &machine, &sketch, Collective::AllGather, 1 << 20, &recipe)
+        };
+        for synthesizer in Synthesizer::ALL {
+            assert!(matches!(make(&|| true, *synthesizer), Err(SynthError::Stopped)), "{synthesizer}");
+        }
+        let schedule = make(NEVER, Synthesizer::Greedy).unwrap();
+        assert!(Executor::new_unless(&|| true, &machine, &sketch, &schedule).is_none());
+        let executor = Executor::new(&machine, &sketch, &schedule);
+        let micros =
+            |stop: Stop<'_>| executor.micros_within(stop, f64::INFINITY, 1 << 20, &Backend::default());
+        assert!(micros(NEVER).is_some() && micros(&|| true).is_none());
     }
 
     fn exhaustive(

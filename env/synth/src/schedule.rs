@@ -5,6 +5,7 @@
 use dynamiccl_spec::Collective;
 
 use crate::bits::Bits;
+use crate::stop::{NEVER, Stop, Turns};
 
 /// The root of broadcast and reduce.
 pub const ROOT: u32 = 0;
@@ -64,11 +65,20 @@ impl Schedule {
 
     /// For each send the earlier ones that it needs: what its sender has received of the chunk.
     pub fn needs(&self) -> Vec<Vec<u32>> {
+        self.needs_unless(NEVER).unwrap_or_default()
+    }
+
+    /// The same; none where it is to stop.
+    pub(crate) fn needs_unless(&self, stop: Stop<'_>) -> Option<Vec<Vec<u32>>> {
+        let mut turns = Turns::new(stop);
         let total = self.total_chunks() as usize;
         let mut received: Vec<Vec<u32>> = vec![Vec::new(); self.ranks as usize * total];
         let at = |rank: u32, chunk: u32| rank as usize * total + chunk as usize;
         let mut needs = Vec::with_capacity(self.sends.len());
         for (send, number) in self.sends.iter().zip(0..) {
+            if turns.ends() {
+                return None;
+            }
             needs.push(received[at(send.from, send.chunk)].clone());
             let arrivals = &mut received[at(send.to, send.chunk)];
             if send.phase == Phase::Gather {
@@ -76,7 +86,7 @@ impl Schedule {
             }
             arrivals.push(number);
         }
-        needs
+        Some(needs)
     }
 
     /// The longest chain of sends of which each needs the one before.

@@ -80,6 +80,8 @@ impl Plan {
         drop(progress);
         let search_ms = clock.elapsed().as_secs_f64() * 1e3;
         let used = best.utilisation(&machine, bytes);
+        // Of many ranks what is said of a schedule takes long, too.
+        session.interrupt().check()?;
         let report = Report {
             simulated: true,
             machine: machine.name.clone(),

@@ -6,6 +6,7 @@ use std::collections::BinaryHeap;
 use super::{Executor, Flow};
 use crate::backend::Backend;
 use crate::machine::BYTES_PER_US;
+use crate::stop::{Stop, Turns};
 
 /// µs within which events are one.
 const TOGETHER: f64 = 1e-6;
@@ -83,8 +84,9 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Follows every send to its end; gives up, and says so, once that would be after the limit.
-    pub(super) fn finish(&mut self, limit: f64) -> bool {
+    /// Follows every send to its end; gives up, and says so, once that would be after the limit or it is to stop.
+    pub(super) fn finish(&mut self, stop: Stop<'_>, limit: f64) -> bool {
+        let mut turns = Turns::new(stop);
         for connection in 0..self.lines.len() {
             self.try_start(connection);
         }
@@ -93,7 +95,7 @@ impl<'a> Run<'a> {
                 continue;
             }
             self.now = f64::from_bits(event.0);
-            if self.now > limit {
+            if self.now > limit || turns.ends() {
                 return false;
             }
             self.happen(event.1 as usize);

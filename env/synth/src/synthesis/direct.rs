@@ -10,9 +10,11 @@ use super::{Spread, Task};
 use crate::error::SynthError;
 use crate::machine::Machine;
 use crate::sketch::Sketch;
+use crate::stop::Stop;
 
 /// Spreads every chunk from its owner to all ranks.
 pub fn spread(
+    stop: Stop<'_>,
     machine: &Machine,
     sketch: &Sketch,
     belief: &Belief,
@@ -20,6 +22,9 @@ pub fn spread(
 ) -> Result<Vec<Spread>, SynthError> {
     let mut ways = Ways::new(machine, belief, task);
     for chunk in 0..task.total() {
+        if stop() {
+            return Err(SynthError::Stopped);
+        }
         if let Some(rank) = ways.grow(chunk, task.owner(chunk)) {
             return Err(SynthError::Unreached { sketch: sketch.name.clone(), rank, chunk });
         }

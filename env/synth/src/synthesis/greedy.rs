@@ -13,6 +13,7 @@ use crate::bits::{Bits, first_from};
 use crate::error::SynthError;
 use crate::machine::Machine;
 use crate::sketch::Sketch;
+use crate::stop::Stop;
 
 /// Something that happens at a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -27,6 +28,7 @@ enum Event {
 
 /// Spreads every chunk from its owner to all ranks.
 pub fn spread(
+    stop: Stop<'_>,
     machine: &Machine,
     sketch: &Sketch,
     belief: &Belief,
@@ -34,7 +36,7 @@ pub fn spread(
     recipe: &Recipe,
 ) -> Result<Vec<Spread>, SynthError> {
     let mut matching = Matching::new(machine, belief, task, recipe);
-    matching.run();
+    matching.run(stop)?;
     let all = task.total() as usize;
     match (0..task.ranks as usize).find(|&rank| matching.have.count(rank) < all) {
         None => Ok(matching.sends),
@@ -114,9 +116,12 @@ impl<'a> Matching<'a> {
         }
     }
 
-    fn run(&mut self) {
+    fn run(&mut self, stop: Stop<'_>) -> Result<(), SynthError> {
         self.match_dirty();
         while let Some(Reverse((time, event))) = self.events.pop() {
+            if stop() {
+                return Err(SynthError::Stopped);
+            }
             self.now = time;
             self.happen(event);
             while let Some(&Reverse((next, event))) = self.events.peek().filter(|next| next.0.0 == time) {
@@ -126,6 +131,7 @@ impl<'a> Matching<'a> {
             }
             self.match_dirty();
         }
+        Ok(())
     }
 
     fn happen(&mut self, event: Event) {

@@ -18,6 +18,7 @@ use crate::error::SynthError;
 use crate::machine::Machine;
 use crate::schedule::{Phase, Schedule, Send};
 use crate::sketch::Sketch;
+use crate::stop::{NEVER, Stop};
 use belief::Belief;
 
 word_enum! {
@@ -119,6 +120,18 @@ pub fn synthesize(
     bytes: u64,
     recipe: &Recipe,
 ) -> Result<Schedule, SynthError> {
+    synthesize_unless(NEVER, machine, sketch, collective, bytes, recipe)
+}
+
+/// The same, unless it is to stop.
+pub fn synthesize_unless(
+    stop: Stop<'_>,
+    machine: &Machine,
+    sketch: &Sketch,
+    collective: Collective,
+    bytes: u64,
+    recipe: &Recipe,
+) -> Result<Schedule, SynthError> {
     if !collective.is_tuned() {
         return Err(SynthError::Collective(collective));
     }
@@ -127,7 +140,7 @@ pub fn synthesize(
     let task = Task { ranks, chunks, rooted: collective.is_rooted(), chunk_bytes };
     let mut schedule = Schedule { collective, ranks, chunks, sends: Vec::new(), planned_us: 0.0 };
     if collective.reduces() {
-        let mut spread = spread(machine, &sketch.reversed(), &task, recipe)?;
+        let mut spread = spread(stop, machine, &sketch.reversed(), &task, recipe)?;
         let end = spread.iter().map(|s| s.end).max().unwrap_or(0);
         spread.sort_unstable_by_key(|s| (end - s.end, end - s.start, s.chunk, s.from, s.to));
         let back = |s: &Spread| Send { phase: Phase::Reduce, chunk: s.chunk, from: s.to, to: s.from };
@@ -135,7 +148,7 @@ pub fn synthesize(
         schedule.planned_us += end as f64 * 1e-6;
     }
     if collective != Collective::ReduceScatter && collective != Collective::Reduce {
-        let mut spread = spread(machine, sketch, &task, recipe)?;
+        let mut spread = spread(stop, machine, sketch, &task, recipe)?;
         spread.sort_unstable();
         let end = spread.iter().map(|s| s.end).max().unwrap_or(0);
         let forth = |s: &Spread| Send { phase: Phase::Gather, chunk: s.chunk, from: s.from, to: s.to };
@@ -146,6 +159,7 @@ pub fn synthesize(
 }
 
 fn spread(
+    stop: Stop<'_>,
     machine: &Machine,
     sketch: &Sketch,
     task: &Task,
@@ -153,9 +167,9 @@ fn spread(
 ) -> Result<Vec<Spread>, SynthError> {
     let belief = Belief::new(machine, sketch, recipe.assume, task.chunk_bytes);
     match recipe.synthesizer {
-        Synthesizer::Greedy => greedy::spread(machine, sketch, &belief, task, recipe),
-        Synthesizer::Tree => tree::spread(machine, sketch, &belief, task, recipe),
-        Synthesizer::Ring => ring::spread(machine, sketch, &belief, task),
-        Synthesizer::Direct => direct::spread(machine, sketch, &belief, task),
+        Synthesizer::Greedy => greedy::spread(stop, machine, sketch, &belief, task, recipe),
+        Synthesizer::Tree => tree::spread(stop, machine, sketch, &belief, task, recipe),
+        Synthesizer::Ring => ring::spread(stop, machine, sketch, &belief, task),
+        Synthesizer::Direct => direct::spread(stop, machine, sketch, &belief, task),
     }
 }

@@ -5,12 +5,14 @@ use super::{Spread, Task};
 use crate::error::SynthError;
 use crate::machine::Machine;
 use crate::sketch::Sketch;
+use crate::stop::Stop;
 
 /// Looks that a search for a way takes at most before it gives up.
 const PATIENCE: u32 = 200_000;
 
 /// Spreads every chunk from its owner round a ring.
 pub fn spread(
+    stop: Stop<'_>,
     machine: &Machine,
     sketch: &Sketch,
     belief: &Belief,
@@ -24,6 +26,9 @@ pub fn spread(
     let slowest = belief.links.iter().map(|link| link.busy + link.hop).max().unwrap_or(1);
     let mut sends = Vec::new();
     for chunk in 0..task.total() {
+        if stop() {
+            return Err(SynthError::Stopped);
+        }
         let ring = &rings[(chunk % task.chunks) as usize];
         let Some(first) = ring.iter().position(|&rank| rank == task.owner(chunk)) else { continue };
         // From one owner chunks follow each other; from several they move together.

@@ -12,9 +12,11 @@ use super::{Recipe, Spread, Task};
 use crate::error::SynthError;
 use crate::machine::Machine;
 use crate::sketch::Sketch;
+use crate::stop::Stop;
 
 /// Spreads every chunk from its owner to all ranks.
 pub fn spread(
+    stop: Stop<'_>,
     machine: &Machine,
     sketch: &Sketch,
     belief: &Belief,
@@ -34,6 +36,9 @@ pub fn spread(
     // Round by round over the owners, so that no owner's chunks come last.
     for round in 0..task.chunks {
         for rank in 0..task.ranks {
+            if stop() {
+                return Err(SynthError::Stopped);
+            }
             let chunk = rank * task.chunks + round;
             if let Some(rank) = growth.grow(chunk, task.owner(chunk), task.ranks) {
                 return Err(SynthError::Unreached { sketch: sketch.name.clone(), rank, chunk });
