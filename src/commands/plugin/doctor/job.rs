@@ -24,7 +24,10 @@ impl Job {
             Some("mpiexec") => &["PALS_APID", "PMIX_NAMESPACE"],
             _ => &[],
         };
-        let said = own.iter().chain(&ALLOCATIONS).filter_map(|name| {
+        // The parts of a heterogeneous job have numbers of their own.
+        let in_parts = get("SLURM_HET_SIZE").is_some();
+        let names = own.iter().chain(&ALLOCATIONS).filter(|name| !(in_parts && name.starts_with("SLURM_")));
+        let said = names.filter_map(|name| {
             let value = get(name)?.trim().to_owned();
             (!value.is_empty()).then(|| ((*name).to_owned(), value))
         });
@@ -63,6 +66,12 @@ mod tests {
             assert_eq!(ours.differs(&theirs), Some(format!("{name}=2, which is 1 on rank 0")));
             assert_eq!([ours.differs(&ours), ours.differs(&Job::default())], [None, None]);
         }
+    }
+
+    #[test]
+    fn parts_of_a_heterogeneous_job_are_one_job() {
+        let part = |id| job("srun", &[("SLURM_HET_SIZE", "2"), ("SLURM_JOB_ID", id), ("SLURM_STEP_ID", "0")]);
+        assert_eq!(part("41").differs(&part("42")), None);
     }
 
     /// `mpirun` begins on the first node, and has its daemons on the others begun by `srun`.
