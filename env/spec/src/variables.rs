@@ -21,12 +21,16 @@ pub const BUFFSIZE: &str = "DYNAMICCL_BUFFSIZE";
 pub const PROFILE: &str = "DYNAMICCL_PROFILE";
 /// MiB that a process's records may take.
 pub const PROFILE_MAX_MB: &str = "DYNAMICCL_PROFILE_MAX_MB";
+/// The most of them.
+pub const PROFILE_MOST_MB: u64 = 1 << 20;
 /// Whether kernels are timed.
 pub const PROFILE_KERNELS: &str = "DYNAMICCL_PROFILE_KERNELS";
 /// Where metrics for Prometheus go.
 pub const PROMETHEUS: &str = "DYNAMICCL_PROMETHEUS";
 /// Seconds between two writings of them.
 pub const PROMETHEUS_SECONDS: &str = "DYNAMICCL_PROMETHEUS_SECONDS";
+/// The most of them.
+pub const PROMETHEUS_MOST_SECONDS: u64 = 86_400;
 
 /// How all of them begin.
 pub const PREFIX: &str = "DYNAMICCL_";

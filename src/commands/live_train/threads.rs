@@ -129,6 +129,7 @@ mod tests {
             assert!(error.contains("with NCCL's own threads, 128 threads on the same"), "{error}");
         }
     }
+
     /// A sweep that does not say whether MPS ran is like one with and like one without, which are not alike.
     #[test]
     fn threads_are_compared_under_the_same_circumstances() {

@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use dynamiccl_spec::launchers;
 use dynamiccl_spec::variables::{
-    MODE, PROFILE, PROFILE_KERNELS, PROFILE_MAX_MB, PROMETHEUS, PROMETHEUS_SECONDS,
+    MODE, PROFILE, PROFILE_KERNELS, PROFILE_MAX_MB, PROFILE_MOST_MB, PROMETHEUS, PROMETHEUS_MOST_SECONDS,
+    PROMETHEUS_SECONDS,
 };
 
 const MAX_MB_DEFAULT: u64 = 256;
@@ -55,8 +56,9 @@ impl Settings {
         }
         let local = launchers::within(text);
         let local = local.filter(|rank| !rank.is_empty() && rank.bytes().all(|byte| byte.is_ascii_digit()));
-        let records_max = number(PROFILE_MAX_MB, MAX_MB_DEFAULT, 1 << 20) << 20;
-        let metrics_every = Duration::from_secs(number(PROMETHEUS_SECONDS, SECONDS_DEFAULT, 86_400));
+        let records_max = number(PROFILE_MAX_MB, MAX_MB_DEFAULT, PROFILE_MOST_MB) << 20;
+        let seconds = number(PROMETHEUS_SECONDS, SECONDS_DEFAULT, PROMETHEUS_MOST_SECONDS);
+        let metrics_every = Duration::from_secs(seconds);
         let times_kernels = get(PROFILE_KERNELS).is_none_or(|value| match value.to_str().map(str::trim) {
             Some("0") => false,
             Some("1" | "") => true,

@@ -37,8 +37,8 @@ impl Job {
     /// What tells another job from this one, in words; nothing where it may be the same. A name that only one of them has
     /// tells nothing.
     pub fn differs(&self, other: &Job) -> Option<String> {
-        let both = self.0.iter().filter_map(|(name, ours)| Some((name, ours, other.0.get(name)?)));
-        let (name, ours, theirs) = both.into_iter().find(|(_, ours, theirs)| ours != theirs)?;
+        let mut both = self.0.iter().filter_map(|(name, ours)| Some((name, ours, other.0.get(name)?)));
+        let (name, ours, theirs) = both.find(|(_, ours, theirs)| ours != theirs)?;
         Some(format!("{name}={theirs}, which is {ours} on rank 0"))
     }
 }

@@ -6,16 +6,17 @@ use std::path::Path;
 use std::{fs, io};
 
 use dynamiccl_spec::variables::{
-    MODE, PROFILE, PROFILE_KERNELS, PROFILE_MAX_MB, PROMETHEUS, PROMETHEUS_SECONDS,
+    MODE, PROFILE, PROFILE_KERNELS, PROFILE_MAX_MB, PROFILE_MOST_MB, PROMETHEUS, PROMETHEUS_MOST_SECONDS,
+    PROMETHEUS_SECONDS,
 };
 
 use super::facts::{Finding, Level};
 use super::surroundings;
 use super::variables::Variables;
 
-/// The numbers as the library takes them (`policies/plugin/src/profiler/settings.rs`).
+/// The numbers as the library takes them.
 const NUMBERS: [(&str, RangeInclusive<u64>); 2] =
-    [(PROFILE_MAX_MB, 1..=1 << 20), (PROMETHEUS_SECONDS, 1..=86_400)];
+    [(PROFILE_MAX_MB, 1..=PROFILE_MOST_MB), (PROMETHEUS_SECONDS, 1..=PROMETHEUS_MOST_SECONDS)];
 
 /// What stands out.
 pub fn findings(variables: &Variables) -> Vec<Finding> {
@@ -87,13 +88,5 @@ mod tests {
         let set = [(PROFILE, folder), (PROFILE_MAX_MB, " 7"), (PROFILE_KERNELS, "0"), (PROMETHEUS, folder)];
         assert_eq!(said(&set), [""; 0]);
         assert_eq!(there.path().read_dir().unwrap().count(), 0);
-    }
-
-    /// The library does not share its bounds, for it is no library to this program.
-    #[test]
-    fn the_bounds_are_those_of_the_library() {
-        let library = include_str!("../../../../policies/plugin/src/profiler/settings.rs");
-        assert!(library.contains("number(PROFILE_MAX_MB, MAX_MB_DEFAULT, 1 << 20)"));
-        assert!(library.contains("number(PROMETHEUS_SECONDS, SECONDS_DEFAULT, 86_400)"));
     }
 }
