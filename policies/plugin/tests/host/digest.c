@@ -42,12 +42,11 @@ static void *work(void *given) {
 }
 
 int run_digest(int count, char **arguments) {
-    if (count != 3) return 2;
+    if (count != 4) return 2;
     long calls = atol(arguments[0]), threads = atol(arguments[1]);
     uint64_t timing = strtoull(arguments[2], NULL, 10);
     void *library = library_open();
-    /* Versions that ask for no chunk sizes decide the same, so processes may have different ones. */
-    tuner_t tuner = tuner_of(library, 3 + (int)(timing % 3));
+    tuner_t tuner = tuner_of(library, atoi(arguments[3]));
     comm_t comms[COMMS];
     for (int i = 0; i < COMMS; i++) {
         size_t nodes = (size_t)1 << i % 3;
