@@ -107,8 +107,8 @@ fn launch(fabric: &Fabric, protocol: Protocol) -> f64 {
 mod tests {
     use super::*;
     use crate::cluster::CommOptions;
-    use crate::model::ConstantsFile;
-    use crate::world::{Conditions, World};
+    use crate::model::{Conditions, ConstantsFile};
+    use crate::world::World;
 
     /// The same for every call but one.
     #[derive(Debug)]

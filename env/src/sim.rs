@@ -31,6 +31,13 @@ pub struct Setting {
     pub micros: f64,
 }
 
+impl Setting {
+    /// Channels that it takes of the GPU: none where switches reduce.
+    pub fn channels(&self) -> u32 {
+        if self.knobs.path == Path::InNetwork { 0 } else { self.realised.channels }
+    }
+}
+
 impl Simulator {
     /// A communicator of a cluster in a world.
     pub fn new(

@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
 use dynamiccl_env::cluster::{Cluster, CommOptions};
-use dynamiccl_env::model::{Call, Constants, ConstantsFile, Fabric, Surroundings};
+use dynamiccl_env::model::{Call, Conditions, Constants, ConstantsFile, Fabric, Surroundings};
 use dynamiccl_env::sim::Simulator;
-use dynamiccl_env::world::{Conditions, World};
+use dynamiccl_env::world::World;
 use dynamiccl_spec::{Algorithm, CclLibrary, Collective, GpuSharing, TopologyClass};
 use proptest::option;
 use proptest::prelude::*;

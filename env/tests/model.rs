@@ -220,3 +220,28 @@ fn a_better_machine_is_better_in_numbers() {
     let ratio = micros("tcp10g_1gpu", 1 << 30) / micros("dgx_h100", 1 << 30);
     assert!(ratio > 100.0, "{ratio}");
 }
+
+/// With what the CPU adds for each channel, whatever the technology.
+#[test]
+fn a_hop_takes_what_the_file_says() {
+    let world = World::nominal(&ConstantsFile::full());
+    for name in Cluster::names() {
+        let cluster = Cluster::load(name).unwrap();
+        let moved = (2..=4).filter_map(|tier| cluster.clone().moved_to(tier).ok());
+        for cluster in moved.chain([cluster.clone()]) {
+            let Some((inter, hop)) = cluster.inter.as_ref().and_then(|inter| Some((inter, inter.hop?)))
+            else {
+                continue;
+            };
+            let Ok(simulator) = Simulator::new(&cluster, 2, &CommOptions::default(), &world) else {
+                continue;
+            };
+            let Fabric { inter: taken, .. } = simulator.fabric();
+            for (protocol, hop) in hop.into_iter().enumerate() {
+                let stated = hop * cluster.calibration.inter_latency + inter.propagation;
+                let taken = taken.alpha[protocol] + taken.serial[protocol];
+                assert!((taken - stated).abs() < 1e-6, "{}: {taken}, not {stated}", cluster.name);
+            }
+        }
+    }
+}

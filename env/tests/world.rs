@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use dynamiccl_env::cluster::{Cluster, CommOptions};
-use dynamiccl_env::model::{Call, ConstantsFile};
+use dynamiccl_env::model::{Call, Conditions, ConstantsFile};
 use dynamiccl_env::sim::Simulator;
-use dynamiccl_env::world::{Conditions, Field, World};
+use dynamiccl_env::world::{Field, World};
 use dynamiccl_spec::{Algorithm, Collective, Pair, Protocol};
 
 const RING: Pair = Pair::new(Algorithm::Ring, Protocol::Simple);
@@ -104,6 +104,25 @@ fn weather_is_noisier_on_sockets_than_inside_a_node() {
     };
     let (node, socket) = (spread("dgx_h100", 1), spread("tcp25g_1gpu", 4));
     assert!(node < 0.08 && socket > 2.0 * node, "{node} {socket}");
+}
+
+/// However much longer than others' traffic lasts the time between is.
+#[test]
+fn one_moment_does_not_foretell_another_long_after() {
+    let constants = ConstantsFile::full();
+    let cluster = Cluster::load("aws_p5").unwrap();
+    let (mut changed, mut steps) = (0, 0);
+    for seed in 0..50 {
+        let mut weather = World::draw(&constants, seed).weather(&cluster, 4).unwrap();
+        let mut before = weather.advance(1e9).load > 0.0;
+        for _ in 0..40 {
+            let loaded = weather.advance(1e9).load > 0.0;
+            changed += i32::from(loaded != before);
+            (before, steps) = (loaded, steps + 1);
+        }
+    }
+    let share = f64::from(changed) / f64::from(steps);
+    assert!((0.4..0.6).contains(&share), "{share}");
 }
 
 #[test]

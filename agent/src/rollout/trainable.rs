@@ -1,13 +1,13 @@
 //! What a trainer asks of an environment beside Gymnasium's contract: where its stream of episodes stands,
 //! what a step came to, and what every choice would have been worth, where somebody knows.
 
-use dynamiccl_env::gym::{Dressed, Env, EnvError, Observation};
+use dynamiccl_env::gym::{Dressed, Env, EnvError, Observation, Stream};
 use dynamiccl_env::rails::{RailsEnv, RailsInfo};
 use dynamiccl_env::reward::TERMS;
-use dynamiccl_env::sim_env::{SimEnv, SimInfo, Stream};
+use dynamiccl_env::sim_env::{SimEnv, SimInfo};
 use dynamiccl_env::wan::{WanEnv, WanInfo};
 use dynamiccl_spec::ids::PAIRS;
-use dynamiccl_spec::{Choice, GateSet};
+use dynamiccl_spec::{Choice, GateSet, Head};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -45,6 +45,8 @@ pub struct Outcome {
     pub ln_time: Option<f32>,
     /// ln(NCCL's own true time ÷ the true time of what ran), or the like where it is not about NCCL's knobs.
     pub gain: Option<f32>,
+    /// The threads with which it ran, as a choice; none where nothing is known of them.
+    pub threads: Option<u8>,
     /// Terms of the reward.
     pub terms: [f64; TERMS],
     /// Gates that fired.
@@ -76,6 +78,7 @@ impl Trainable for SimEnv {
         Outcome {
             ln_time: last.ran.zip(last.predicted).map(|(_, us)| ln(last.measured / f64::from(us))),
             gain: times.map(|(own, ran)| ln(own.micros / ran.micros)),
+            threads: last.ran.map(|ran| Choice::of(&ran.knobs, ran.realised.pair).0[Head::Threads as usize]),
             terms: last.terms.all(),
             gates: last.gates,
         }

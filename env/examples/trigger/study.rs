@@ -2,11 +2,11 @@
 
 use dynamiccl_env::cluster::{Cluster, ClusterError, CommOptions, InterLink};
 use dynamiccl_env::model::constants::Weather;
-use dynamiccl_env::model::{Call, ConstantsFile};
+use dynamiccl_env::model::{Call, Conditions, ConstantsFile};
 use dynamiccl_env::nccl::Realised;
 use dynamiccl_env::sim::Simulator;
 use dynamiccl_env::trigger::{Key, Ran, Trigger, TriggerConfig};
-use dynamiccl_env::world::{Conditions, WeatherState, World};
+use dynamiccl_env::world::{WeatherState, World};
 use dynamiccl_spec::Collective;
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;

@@ -8,6 +8,7 @@ pub mod check;
 mod dressed;
 mod random;
 mod spaces;
+mod stream;
 #[cfg(test)]
 mod tiny;
 mod vector;
@@ -18,6 +19,7 @@ use thiserror::Error;
 pub use dressed::{Clothes, Dressed};
 pub use random::RandomActor;
 pub use spaces::{FeatureSpace, HeadSpace, Spaces};
+pub use stream::Stream;
 #[cfg(test)]
 use tiny::{Tiny, TinyInfo};
 pub use vector::{Slot, VecEnv, VecStep, seed_of};

@@ -260,8 +260,6 @@ sections! {
         share: Scalar,
         /// What a flow that has its path to itself within a rack loses beyond many racks, relative to what is left.
         lone_flow: Scalar,
-        /// What the busiest rank of an uneven all-to-all sends, relative to the mean.
-        skew: Scalar,
     }
     /// What only switches that aggregate have.
     AggregationEntry => Aggregation {

@@ -4,11 +4,11 @@
 //! a few multiplications. Bandwidths are bytes per µs inside the model.
 
 use crate::cluster::{Cluster, Inter, InterLink};
+use crate::model::Conditions;
 use crate::model::constants::{
     Aggregation, Arch, Call, Collnet, Constants, Hop, Nvls, Pat, Rooted, Transfer, Tree,
 };
 use crate::model::wiring::Ways;
-use crate::world::Conditions;
 
 /// Bytes per µs in one GB/s.
 const PER_MICRO: f64 = 1e3;
@@ -145,10 +145,10 @@ impl Fabric {
         self.inter = *constants.hop.inter(inter.link);
         if let Some(hop) = inter.hop {
             // The file states whole hops; what the CPU adds per channel is part of them.
-            for (alpha, (whole, serial)) in
-                self.inter.alpha.iter_mut().zip(hop.into_iter().zip(self.inter.serial))
-            {
-                *alpha = (whole - serial).max(0.0);
+            let Hop { alpha, serial, .. } = &mut self.inter;
+            for ((alpha, serial), whole) in alpha.iter_mut().zip(serial).zip(hop) {
+                *serial = serial.min(whole);
+                *alpha = whole - *serial;
             }
         }
         // Sweeps over sockets of one host have rounds of PAT that are quicker than hops of a ring. Nobody has

@@ -6,6 +6,7 @@
 //! terms that grow in both.
 
 mod aggregation;
+mod conditions;
 pub mod constants;
 pub mod fabric;
 mod network;
@@ -21,6 +22,7 @@ mod wiring;
 use dynamiccl_spec::{Algorithm, ChunkChoice, Collective, Pair};
 
 use crate::nccl::{Communicator, Launch, Realised};
+pub use conditions::Conditions;
 pub use constants::{Constants, ConstantsError, ConstantsFile};
 pub use fabric::Fabric;
 pub use surroundings::{Surroundings, compute_stretch};

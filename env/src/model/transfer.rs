@@ -14,13 +14,12 @@ const RACK: f64 = 4.0;
 
 impl Fabric {
     /// The µs of a transfer of `bytes`: the message of a send and receive, what each rank holds for
-    /// everybody together in an all-to-all, as nccl-tests counts them. Whatever is no all-to-all is
-    /// taken as a message.
+    /// everybody together in an all-to-all, as nccl-tests counts them, and of uneven ones the busiest. Whatever
+    /// is no all-to-all is taken as a message.
     pub fn transfer(&self, collective: Collective, bytes: u64) -> f64 {
         let bytes = bytes as f64;
         match collective {
-            Collective::AllToAll => self.all_to_all(bytes),
-            Collective::AllToAllV => self.all_to_all(bytes * self.transfer.skew.max(1.0)),
+            Collective::AllToAll | Collective::AllToAllV => self.all_to_all(bytes),
             _ => self.send_receive(bytes),
         }
     }
@@ -46,7 +45,8 @@ impl Fabric {
         let message = bytes / self.ranks;
         let (near_peers, far_peers) = (self.local - 1.0, self.ranks - self.local);
         let near = message * near_peers / (self.intra_bandwidth * constants.share);
-        let mut micros = self.start() + self.latency(&self.intra, message);
+        let near_hop = if self.local > 1.0 { self.latency(&self.intra, message) } else { 0.0 };
+        let mut micros = self.start() + near_hop;
         // What a rank keeps is copied as well.
         let mut busy = near.max(self.copied(message, self.ranks));
         if self.crosses() {

@@ -4,8 +4,9 @@ use dynamiccl_spec::math::exp;
 use dynamiccl_spec::{Environment, FaultTolerance, SyncMode};
 use rand_chacha::ChaCha8Rng;
 
+use crate::model::Conditions;
 use crate::wan::{Sample, Traffic};
-use crate::world::{Climate, Conditions};
+use crate::world::Climate;
 
 /// µs in which queues drain and senders recover (assumed: a few round trips of congestion control).
 const RECOVERY: f64 = 2000.0;
@@ -26,11 +27,10 @@ impl Congestion {
         self.0
     }
 
-    /// What a call with this many flows per NIC leaves behind after `busy` µs.
+    /// What a call with this many flows per NIC adds in `busy` µs. What they drain meanwhile, time does.
     pub fn fill(&mut self, flows: f64, busy: f64) {
         let pressure = ((flows - CALM_FLOWS) / FULL_FLOWS).clamp(0.0, 1.0);
-        let keeps = exp(-busy / RECOVERY);
-        self.0 = self.0 * keeps + pressure * (1.0 - keeps);
+        self.0 = (self.0 + pressure * (1.0 - exp(-busy / RECOVERY))).min(1.0);
     }
 
     /// What is left after this many µs.
@@ -149,6 +149,20 @@ mod tests {
         assert!(full > 0.9);
         congestion.drain(1e4);
         assert!(congestion.level() < 0.01 * full);
+    }
+
+    /// However long each call is.
+    #[test]
+    fn calls_without_a_pause_fill_queues_as_far_as_their_flows_press() {
+        for (busy, flows) in [(50.0, 9.0), (50.0, 5.0), (2000.0, 9.0), (20_000.0, 5.0)] {
+            let mut congestion = Congestion::default();
+            for _ in 0..1000 {
+                congestion.drain(busy);
+                congestion.fill(flows, busy);
+            }
+            let level = congestion.level();
+            assert!((level - (flows - CALM_FLOWS) / FULL_FLOWS).abs() < 0.01, "{busy} µs: {level}");
+        }
     }
 
     #[test]

@@ -15,12 +15,13 @@ use crate::cluster::ClusterError;
 use crate::curriculum::{Dynamics, Regime};
 use crate::job::Job;
 use crate::memory::Memory;
+use crate::model::Conditions;
 use crate::model::constants::Compute;
 use crate::reward::Weights;
 use crate::sim::Setting;
 use crate::workload::Planned;
 use crate::world::draw::uniform;
-use crate::world::{Climate, Conditions, Luck, WeatherState, World};
+use crate::world::{Climate, Luck, WeatherState, World};
 
 /// The tier of communicators that cross a WAN.
 const BETWEEN_DATACENTRES: u8 = 4;

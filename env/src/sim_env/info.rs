@@ -2,9 +2,9 @@
 
 use dynamiccl_spec::{Collective, GateCounts, GateSet, Role};
 
+use crate::model::Conditions;
 use crate::reward::Terms;
 use crate::sim::Setting;
-use crate::world::Conditions;
 
 /// What happened so far, and what the last call came to.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]

@@ -12,12 +12,12 @@ use crate::carrier::{Carrier, Making, Offer};
 use crate::cluster::{Cluster, ClusterError, CommOptions};
 use crate::job::Job;
 use crate::known::KnownTimes;
-use crate::model::{Call, Fabric, Surroundings};
+use crate::model::{Call, Conditions, Fabric, Surroundings};
 use crate::nccl::Realised;
 use crate::sim::{Setting, Simulator};
 use crate::trigger::Ran;
 use crate::workload::{Group, Placement, Planned};
-use crate::world::{Conditions, Luck, World};
+use crate::world::{Luck, World};
 
 /// Size octaves that are kept apart when knobs are compared with the last ones.
 const OCTAVES: usize = 48;
@@ -116,7 +116,7 @@ impl Line {
         Ok(Line {
             tier: cluster.tier(place.nodes),
             crosses: place.nodes > 1,
-            flows: f64::from(place.siblings) / f64::from(nics),
+            flows: flows(place.siblings, nics, simulator.fabric().nic_share),
             fabrics,
             load_weights: std::array::from_fn(|class| around.priority.weight(class as u8)),
             gates,
@@ -279,7 +279,7 @@ impl Line {
             let drawn = recorded.draw(question.collective, question.bytes, &setting.realised, luck.mode);
             return drawn.unwrap_or(setting.micros);
         }
-        let by_nccl = setting.knobs.path != Path::Synthesised;
+        let by_nccl = setting.knobs.path == Path::Nccl;
         let modes = by_nccl.then(|| self.simulator.modes(question.bytes, &setting.realised)).flatten();
         luck.apply(setting.micros, modes)
     }
@@ -291,4 +291,10 @@ impl Line {
         let before = std::mem::replace(last, ran);
         before != Ran::default() && before != ran
     }
+}
+
+/// Flows into one NIC for each channel: those of all siblings, spread over a node's NICs, and at least a
+/// communicator's own on those that it drives.
+fn flows(siblings: u32, nics: u32, driven: f64) -> f64 {
+    f64::from(siblings).max(1.0 / driven) / f64::from(nics)
 }

@@ -12,7 +12,6 @@ mod line;
 mod lines;
 mod run;
 mod schedule;
-mod stream;
 mod swept;
 mod view;
 
@@ -27,7 +26,7 @@ use rand_chacha::rand_core::SeedableRng;
 use crate::carrier::Making;
 use crate::cluster::Cluster;
 use crate::curriculum::Stage;
-use crate::gym::{Action, Env, EnvError, FeatureSpace, Observation, Spaces, Transition};
+use crate::gym::{Action, Env, EnvError, FeatureSpace, Observation, Spaces, Stream, Transition};
 use crate::job::{Job, Shown};
 use crate::lived::Lived;
 use crate::model::ConstantsFile;
@@ -39,7 +38,6 @@ use crate::world::World;
 use crate::world::draw::uniform;
 use episode::{Episode, Rules};
 pub use info::{Advice, CallReport, SimInfo};
-pub use stream::Stream;
 
 /// What only a critic sees, and the smallest value of each.
 const PRIVILEGED: [(&str, f32); 7] = [

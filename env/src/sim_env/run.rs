@@ -1,6 +1,6 @@
 //! Running a call: what the chosen knobs take, what that is worth, and what it leaves behind.
 
-use dynamiccl_spec::{Choice, Collective, Compression, Knobs, Path, Role};
+use dynamiccl_spec::{Choice, Collective, Compression, Knobs, Path};
 
 use super::episode::{Ended, Episode, Pending};
 use super::info::CallReport;
@@ -12,7 +12,7 @@ use crate::nccl::Realised;
 use crate::reward::{Outcome, Terms, demand};
 use crate::sim::Setting;
 use crate::trigger::{Key, Ran};
-use crate::workload::Planned;
+use crate::workload::{Group, Planned};
 
 /// Compression from which on a sparse-aware library pays.
 const SPARSE_RATE: f32 = 10.0;
@@ -69,7 +69,7 @@ impl Episode {
         let carried = ran.knobs.path == Path::Nccl;
         let id = if carried { Ran::of(&ran.realised) } else { Ran::path(ran.knobs.path) };
         let switched = at.switched(&question, id);
-        let channels = if ran.knobs.path == Path::InNetwork { 0 } else { ran.realised.channels };
+        let channels = ran.channels();
         let (tier, flows) = (at.tier, at.flows * f64::from(channels));
         let compute_lost = self.compute_lost(&planned, &ran, channels);
         let protocol = ran.realised.pair.protocol;
@@ -91,8 +91,8 @@ impl Episode {
         if self.lines.all[line].crosses && self.rules.dynamics.congestion > 0.0 {
             self.congestion.fill(flows, measured);
         }
-        // What a pair takes is learned from it: a schedule says nothing of one.
-        let predicted = question.table.get(ran.realised.pair).filter(|_| ran.knobs.path != Path::Synthesised);
+        // What a pair takes is learned from it: another path says nothing of one.
+        let predicted = question.table.get(ran.realised.pair).filter(|_| carried);
         let (own, ran) = (Some(own), Some(ran));
         CallReport { own, ran, predicted, measured, compute_lost, terms, triggered, ..report }
     }
@@ -148,7 +148,7 @@ impl Episode {
         self.memory.remember(&Finished {
             key: Key::new(pending.line as u16, collective, bytes),
             choice,
-            launched: ran.map_or(0, |ran| ran.realised.channels),
+            launched: ran.map_or(0, Setting::channels),
             ran: id,
             measured: Some(measured),
             predicted: ran.and_then(|ran| match ran.knobs.path {
@@ -165,8 +165,9 @@ impl Episode {
             self.workload.compression,
             Compression::TopK | Compression::RandomK | Compression::Combined
         );
-        let reduces = planned.group.role() == Role::InterStage;
-        if sparse && reduces && self.workload.compression_rate >= SPARSE_RATE {
+        let replicas = matches!(planned.group, Group::Data | Group::ExpertData);
+        let gathers = replicas && planned.collective == Collective::AllGather;
+        if sparse && gathers && self.workload.compression_rate >= SPARSE_RATE {
             self.advice.sparse_library += 1;
         }
     }

@@ -11,9 +11,10 @@ use dynamiccl_spec::{Choice, Gated, Head, Knobs, Mask, Pair, Path};
 use super::PRIVILEGED;
 use super::episode::{Episode, Pending};
 use crate::gym::Observation;
+use crate::model::Conditions;
 use crate::question::Question;
 use crate::sim::{Launch, Setting, knobs_in, launch};
-use crate::world::{Conditions, WeatherState};
+use crate::world::WeatherState;
 
 impl Episode {
     /// Writes what is seen before the next call; nothing where the job is done.
@@ -110,8 +111,9 @@ impl Episode {
         Some((ln(own.micros + stall) - ln(micros + stall)) as f32)
     }
 
-    /// What every choice of pair × channels × chunk gains over NCCL's own, on NCCL's path with threads as chosen, and
-    /// ln(NCCL's own time ÷ the predicted time of each pair); none where there is nothing to choose.
+    /// What every choice of pair × channels × chunk gains over NCCL's own, on NCCL's path with threads as chosen (NCCL's
+    /// own after the call that chooses them), and ln(NCCL's own time ÷ the predicted time of each pair); none where there
+    /// is nothing to choose.
     pub fn gains(&self, chosen: &Choice, into: &mut [f32]) -> Option<[f32; PAIRS]> {
         into.fill(f32::NAN);
         let (pending, own) = self.pending.as_ref().and_then(|p| Some((p, p.own?)))?;
@@ -132,8 +134,7 @@ impl Episode {
                     {
                         choice.0[head as usize] = index as u8;
                     }
-                    let Some(mut knobs) = choice.knobs() else { continue };
-                    knobs.threads = self.threads.unwrap_or(knobs.threads);
+                    let Some(knobs) = choice.knobs() else { continue };
                     let Some(realised) = at.realised(&pending.question, &knobs) else { continue };
                     let id = launch(&knobs, &realised);
                     let gain = known.iter().find(|(same, _)| *same == id).map(|(_, gain)| *gain);

@@ -17,7 +17,7 @@ use crate::model::constants::{Constants, ConstantsFile, Residual, Weather};
 use draw::{LogUniform, Origin, Stream, generator};
 
 pub use field::{Field, Modes};
-pub use weather::{Climate, Conditions, Luck, WeatherState};
+pub use weather::{Climate, Luck, WeatherState};
 
 /// What a communicator crosses, as far as noise and residuals differ by it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -7,6 +7,7 @@
 use dynamiccl_spec::math::exp;
 use rand_chacha::ChaCha8Rng;
 
+use crate::model::Conditions;
 use crate::model::constants::Weather;
 use crate::world::draw::{exponential, normal, uniform};
 use crate::world::field::Modes;
@@ -19,29 +20,6 @@ const DRIFT_STEP: f64 = 0.01 * SECOND;
 const ASIDE: u64 = 1 << 62;
 /// The most of a network that others take.
 const MOST_LOAD: f64 = 0.9;
-
-/// The state of the machine around a call.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Conditions {
-    /// Share of the network that others take.
-    pub load: f64,
-    /// Speed of the slowest rank.
-    pub speed: f64,
-    /// Share of the NICs that work.
-    pub nics: f64,
-    /// Drift of network latencies.
-    pub latency: f64,
-    /// Drift of network bandwidth.
-    pub bandwidth: f64,
-    /// µs that a fault stalls the next call.
-    pub stall: f64,
-}
-
-impl Conditions {
-    /// Nothing in the way.
-    pub const CALM: Conditions =
-        Conditions { load: 0.0, speed: 1.0, nics: 1.0, latency: 1.0, bandwidth: 1.0, stall: 0.0 };
-}
 
 /// The luck of one call, shared by all settings.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -179,9 +157,10 @@ impl WeatherState {
 
     fn advance_load(&mut self, micros: f64) {
         self.load_left -= micros;
-        if self.load_left <= 0.0 {
+        // As often as it would have come and gone meanwhile: else a moment would foretell the next one.
+        while self.load_left <= 0.0 {
             self.toggle_load();
-            self.load_left = exponential(&mut self.rng, self.constants.load_dwell * SECOND);
+            self.load_left += exponential(&mut self.rng, self.constants.load_dwell * SECOND);
         }
     }
 

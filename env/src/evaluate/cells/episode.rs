@@ -11,10 +11,10 @@ use super::options::{Ground, Options};
 use crate::evaluate::calls::Timed;
 use crate::evaluate::judge::WARM_UP;
 use crate::gym::seed_of;
-use crate::model::{Call, Fabric};
+use crate::model::{Call, Conditions, Fabric};
 use crate::sim::Simulator;
 use crate::world::draw::shuffle;
-use crate::world::{Conditions, Luck, Modes, WeatherState};
+use crate::world::{Luck, Modes, WeatherState};
 
 /// Calls of an episode.
 pub const CALLS: usize = 1000;

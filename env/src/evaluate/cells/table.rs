@@ -122,9 +122,11 @@ impl<'a> Table<'a> {
         let options = self.options(kind);
         let Some(own) = options.asked.gated.own else { return Pick { choice: options.own, legal: false } };
         let mut choice = Choice::of(knobs, own);
-        let threads = *self.threads.get_or_insert(choice.0[Head::Threads as usize]);
-        choice.0[Head::Threads as usize] = threads;
+        let wanted = choice.0[Head::Threads as usize];
+        choice.0[Head::Threads as usize] = self.threads.unwrap_or(wanted);
         let launch = options.launch(&choice);
+        // A refused choice runs as NCCL's own, with its threads, which are the first.
+        self.threads.get_or_insert(launch.map_or(0, |_| wanted));
         (self.asked, self.said) = match launch {
             Some(_) => (choice, *knobs),
             None => (options.launches[options.own].choice, Knobs { pair: Some(own), ..Knobs::OWN }),

@@ -12,8 +12,7 @@ use rand_chacha::rand_core::SeedableRng;
 
 use super::control::Move;
 use super::curriculum::WanCurriculum;
-use crate::gym::{Action, Env, EnvError, Observation, Spaces, Transition};
-use crate::sim_env::Stream;
+use crate::gym::{Action, Env, EnvError, Observation, Spaces, Stream, Transition};
 use episode::Episode;
 
 /// The environment.
