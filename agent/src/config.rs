@@ -67,7 +67,7 @@ pub struct RolloutConfig {
     /// Most calls between two refreshes of the memory; drawn anew for each episode, from 1, log-uniformly.
     pub refresh: u32,
     /// Share of deciding calls of which the simulator is asked what every choice would have been worth, where
-    /// decisions see the history; where they do not it is asked about all.
+    /// decisions see the history; where they do not it is asked about all. 0: about none anywhere.
     pub hindsight: f32,
 }
 
@@ -140,7 +140,7 @@ pub struct EvaluationConfig {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Without {
-    /// The LSTM: decisions never see the history.
+    /// The LSTM: decisions see nothing of what it remembers.
     pub lstm: bool,
     /// The anchor on NCCL's prediction.
     pub anchor: bool,
@@ -158,14 +158,6 @@ impl Default for NetworkConfig {
     fn default() -> Self {
         let Shape { embedding, memory, expert, resource } = Shape::default();
         NetworkConfig { embedding, memory, expert, resource, critic: 64, table: true }
-    }
-}
-
-impl Config {
-    /// How experience is gathered, with what is taken away.
-    pub fn rollout(&self) -> RolloutConfig {
-        let held = if self.without.lstm { 1.0 } else { self.rollout.held };
-        RolloutConfig { held, ..self.rollout }
     }
 }
 

@@ -11,7 +11,7 @@ use dynamiccl_policies::network::{BANDS, Shape};
 use dynamiccl_spec::features::catalogue::slot;
 use dynamiccl_spec::features::{HISTORY_WIDTH, JOB_WIDTH, SIZE_SCALE, TIME_SCALE};
 use dynamiccl_spec::ids::PAIRS;
-use dynamiccl_spec::{Algorithm, Pair, Protocol};
+use dynamiccl_spec::{Algorithm, Pair, Path, Protocol};
 
 use crate::normal::Scaling;
 use crate::params::{Layout, Params};
@@ -147,7 +147,7 @@ impl Table<'_> {
         self.begin(Gate::Output, cell, OPEN);
     }
 
-    /// Shuts a gate but for calls in a band that were measured.
+    /// Shuts a gate but for calls in a band that were measured and that NCCL's pairs carried.
     fn where_measured(&mut self, gate: Gate, cell: usize, band: usize, sign: f32) {
         let (of_band, inside) = in_band(band);
         let column = self.column(gate, cell);
@@ -157,6 +157,9 @@ impl Table<'_> {
             self.params.tensor_mut("lstm.weight")[unit * columns + column] = sign * CONDITION * weight;
         }
         self.history(gate, cell, feature("has_feedback"), sign * CONDITION);
+        for elsewhere in [Path::InNetwork, Path::Synthesised] {
+            self.history(gate, cell, feature("last_path") + elsewhere.id(), -sign * CONDITION);
+        }
     }
 
     /// Leaves no weight for a gate of a cell but this one.
@@ -257,12 +260,18 @@ mod tests {
 
         /// Lets it see that a pair took so much longer than expected.
         fn sees(&mut self, octave: u32, pair: usize, slower: f32) {
+            self.sees_on(Path::Nccl, octave, pair, slower);
+        }
+
+        /// The same of a call that this path carried.
+        fn sees_on(&mut self, path: Path, octave: u32, pair: usize, slower: f32) {
             let Reader { network, memory, scratch } = self;
             let mut job = network.job_sum();
             network.sum_job(&[0.0; JOB_WIDTH], &mut job);
             let mut seen = network.embed(&job, &Self::call(octave), scratch).to_vec();
             let mut history = [0.0; HISTORY_WIDTH];
             history[feature("has_feedback")] = 1.0;
+            history[feature("last_path") + path.id()] = 1.0;
             history[feature("last_pair") + pair] = 1.0;
             history[feature("last_time")] = slower / TIME_SCALE;
             seen.extend(history);
@@ -315,6 +324,16 @@ mod tests {
             reader.prefers(20)
         });
         assert!(by.is_sorted() && by[1] > 0.5 * BOREDOM && by[2] < BOREDOM + 0.3 * BELIEF, "{by:?}");
+    }
+
+    #[test]
+    fn what_other_paths_take_says_nothing_of_a_pair() {
+        for path in [Path::InNetwork, Path::Synthesised] {
+            let mut reader = Reader::new();
+            reader.sees_on(path, 20, SLOW, 0.3);
+            let by = reader.prefers(20);
+            assert!(by.abs() < 0.02 * BELIEF, "{path:?}: {by}");
+        }
     }
 
     #[test]

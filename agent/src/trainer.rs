@@ -150,7 +150,7 @@ impl<E: Trainable> Trainer<E> {
         let Makings { config, learner, threads } = makings;
         let layout = Arc::clone(params.layout());
         let network = Network::new(&params.folded(&contexts, &histories));
-        let collector = Collector::new(make, seed, &network, config.rollout(), threads)?;
+        let collector = Collector::new(make, seed, &network, config.rollout, threads)?;
         Ok(Trainer {
             adam: Adam::new(layout.len()),
             pace: start::pace(&config, &layout),
@@ -184,7 +184,7 @@ impl<E: Trainable> Trainer<E> {
         let pace = start::pace(&config, &layout);
         let params = Params::from_values(layout, saved.params).ok_or_else(wrong)?;
         let network = Network::new(&params.folded(&saved.contexts, &saved.histories));
-        let collector = Collector::restore(make, &saved.seats, &network, config.rollout(), threads)?;
+        let collector = Collector::restore(make, &saved.seats, &network, config.rollout, threads)?;
         let Saved { average, adam, contexts, histories, returns, random, steps, updates, .. } = saved;
         let random = Random::new(random);
         Ok(Trainer {
@@ -225,7 +225,7 @@ impl<E: Trainable> Trainer<E> {
     /// Goes on in other environments; what was learned stays.
     pub fn enter(&mut self, seed: u64, make: impl Fn() -> E) -> Result<(), EnvError> {
         let network = self.network();
-        self.collector = Collector::new(make, seed, &network, self.config.rollout(), self.threads)?;
+        self.collector = Collector::new(make, seed, &network, self.config.rollout, self.threads)?;
         Ok(())
     }
 
@@ -382,7 +382,8 @@ fn usual<E: Trainable>(
     threads: usize,
 ) -> Result<[Normaliser; 2], EnvError> {
     let network = Network::new(&Weights::untrained(layout.shape));
-    let look = RolloutConfig { environments: 512, steps: 24, held: 1.0, ..RolloutConfig::default() };
+    let look =
+        RolloutConfig { environments: 512, steps: 24, held: 1.0, hindsight: 0.0, ..RolloutConfig::default() };
     let mut collector = Collector::new(make, !seed, &network, look, threads)?;
     let rollout = collector.collect(&network)?.rollout;
     let [mut contexts, mut histories] = [CONTEXT_WIDTH, HISTORY_WIDTH].map(Normaliser::new);

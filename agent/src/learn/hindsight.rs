@@ -50,6 +50,8 @@ struct Pairs {
     of_chunks: Tensor<3>,
     /// What each would have won.
     gains: Tensor<3>,
+    /// With which threads: those that the call had.
+    threads: Tensor<1, Int>,
     /// How much each pair counts where its resources are learned.
     counts: Tensor<1>,
     /// 1 where nothing can be found out by trying, and the pair with the most to win is simply the best.
@@ -73,6 +75,7 @@ struct Rows {
     of_channels: Vec<f32>,
     of_chunks: Vec<f32>,
     gains: Vec<f32>,
+    threads: Vec<i32>,
     counts: Vec<f32>,
     settled: Vec<f32>,
     times: Vec<f32>,
@@ -93,8 +96,10 @@ impl Lesson {
             let (mask, runs) = (rollout.masks[truth.row], runs(rollout.masks[truth.row], truth));
             rows.add_path(at, &runs, truth, by.temperature);
             // What comes after a path is learned where that path was taken.
-            if usize::from(rollout.choices[truth.row][Head::Path as usize]) != Path::Synthesised.id() {
+            let choice = rollout.choices[truth.row];
+            if usize::from(choice[Head::Path as usize]) != Path::Synthesised.id() {
                 rows.add(at, mask, &runs, truth, by);
+                rows.threads.resize(rows.rows.len(), i32::from(choice[Head::Threads as usize]));
             }
         }
         let paths = rows.paths(device);
@@ -129,7 +134,8 @@ impl Pairs {
         let channels = leaves.layer("channels", u.clone()) + self.channels.clone();
         let channels = activation::log_softmax(channels, 1);
         let of_channels = leaves.get("chunk.channels").reshape([1, CHANNELS, CHUNKS]);
-        let gain = self.surprise(leaves, leaves.layer("gain", u.clone()));
+        let of_threads = leaves.get("gain.threads").select(0, self.threads.clone());
+        let gain = self.surprise(leaves, leaves.layer("gain", u.clone()) + of_threads);
         let chunks = leaves.layer("chunk", u).reshape([count, 1, CHUNKS]) + self.chunks.clone();
         let chunks = activation::log_softmax(chunks + of_channels, 2);
         let pairs = said.ln_probabilities[Head::Pair as usize].clone();
@@ -260,6 +266,7 @@ impl Rows {
             of_channels: matrix(self.of_channels, [count, CHANNELS], device),
             of_chunks: chunks(self.of_chunks, CHANNELS),
             gains: chunks(self.gains, CHANNELS),
+            threads: indices(self.threads),
         }
     }
 }

@@ -59,6 +59,8 @@ pub(super) struct Seat<E: Env> {
     remembered: Vec<f32>,
     /// Whether the embedding is there already.
     embedded: bool,
+    /// Whether anything was measured since the job began.
+    told: bool,
     /// What the times of the call before were expected to be.
     expected: Estimates,
     surprise: Surprise,
@@ -123,6 +125,7 @@ impl<E: Trainable> Seat<E> {
             scratch: network.scratch(),
             remembered: vec![0.0; network.remembered()],
             embedded: false,
+            told: false,
             expected: Estimates::default(),
             surprise: Surprise::default(),
             tried: Tried::default(),
@@ -158,6 +161,7 @@ impl<E: Trainable> Seat<E> {
             seat.before.copy_from_slice(&seat.seen.context);
             let action = Action { choice, exploratory };
             seat.sum += seat.env.step(&action, &mut seat.seen)?.reward;
+            seat.told |= seat.surprise.measured(&seat.seen.history);
             seat.done.push(action);
         }
         seat.tried = saved.tried.clone();
@@ -179,6 +183,7 @@ impl<E: Trainable> Seat<E> {
         network.forget(&mut self.memory);
         self.hold();
         (self.fresh, self.begins, self.unseen, self.sum) = (true, true, 0, 0.0);
+        self.told = false;
         self.done.clear();
         self.tried.clear();
         self.greedy = self.random.uniform() < f64::from(config.greedy) && !self.holds;
@@ -255,13 +260,15 @@ impl<E: Trainable> Seat<E> {
             self.of_job.clear();
         }
         of_history.copy_from_slice(&self.seen.history);
-        let told = self.surprise.measured(&self.seen.history);
-        if let Some(last) = self.done.last().filter(|last| told && !scheduled(last)) {
+        let measured = self.surprise.measured(&self.seen.history);
+        self.told |= measured;
+        if let Some(last) = self.done.last().filter(|last| measured && by_nccl(last)) {
             self.tried.add(&self.before, last.choice[Head::Pair as usize]);
         }
         wide!(network.step(&self.remembered, &mut self.memory, &mut self.scratch));
         self.unseen += 1;
-        if self.unseen < every {
+        // A job that is told nothing decides by what it knew when it began, as a tuner does.
+        if self.unseen < every || !self.told {
             return false;
         }
         network.hold(&mut self.memory);
@@ -326,7 +333,8 @@ impl<E: Trainable> Seat<E> {
         tally: &mut Tally,
     ) -> Result<(), EnvError> {
         let row = into.rewards.len();
-        let asked = self.holds || self.random.uniform() < f64::from(config.hindsight);
+        let share = f64::from(config.hindsight);
+        let asked = share > 0.0 && (self.holds || self.random.uniform() < share);
         if self.seen.decides && asked {
             let mut gains = vec![0.0; CHOICES].into_boxed_slice();
             if let Some(own) = self.env.gains(&Choice(action.choice), &mut gains) {
@@ -347,7 +355,10 @@ impl<E: Trainable> Seat<E> {
         let truncated = moved.truncated || self.done.len() + 1 >= self.most;
         into.truncated.push(truncated);
         into.ln_times.push(outcome.ln_time.unwrap_or(f32::NAN));
-        into.gains.push(outcome.gain.unwrap_or(f32::NAN));
+        // What other threads have won, which an earlier call has chosen, says nothing of these knobs.
+        let threads = action.choice[Head::Threads as usize];
+        let gain = outcome.gain.filter(|_| outcome.threads.is_none_or(|ran| ran == threads));
+        into.gains.push(gain.unwrap_or(f32::NAN));
         tally.call(decides, &action.choice, &outcome);
         self.sum += moved.reward;
         self.begins = false;
@@ -368,9 +379,9 @@ impl<E: Trainable> Seat<E> {
     }
 }
 
-/// Whether a synthesised schedule was chosen, which says nothing of a pair.
-fn scheduled(action: &Action) -> bool {
-    usize::from(action.choice[Head::Path as usize]) == Path::Synthesised.id()
+/// Whether NCCL's pair carries the call: what another path takes says nothing of a pair.
+fn by_nccl(action: &Action) -> bool {
+    usize::from(action.choice[Head::Path as usize]) == Path::Nccl.id()
 }
 
 /// The parts of a context: the job's and the call's.

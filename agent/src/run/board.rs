@@ -20,9 +20,9 @@ use tensorboard_rs::record_writer::RecordWriter;
 use tensorboard_rs::summary;
 
 use super::error::RunError;
-use super::map::Image;
 use crate::progress::Update;
 use crate::subject::Figures;
+use crate::subject::map::Image;
 
 /// Bytes of a record beside its content: the length, and a checksum of either.
 const FRAME: u64 = 8 + 4 + 4;

@@ -9,7 +9,6 @@ pub mod clock;
 pub mod error;
 pub mod line;
 mod lock;
-pub mod map;
 mod metrics;
 pub mod policy;
 pub mod recorder;

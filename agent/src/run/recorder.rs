@@ -10,9 +10,9 @@ use super::board::{Board, EventFile};
 use super::checkpoint::Saved;
 use super::error::RunError;
 use super::line::{Line, Stand};
-use super::map::Maps;
 use super::metrics::Metrics;
 use super::{BOARD, METRICS, Run, policy};
+use crate::subject::map::Maps;
 use crate::subject::{ByPlace, Subject, Verdict};
 use crate::training::{Event, Training};
 

@@ -221,10 +221,10 @@ mod documented_keys {
 
     use super::super::board::Board;
     use super::super::line::{Line, Stand};
-    use super::super::map::Image;
     use super::*;
     use crate::learn::Losses;
     use crate::progress::{Episodes, Seconds, Update};
+    use crate::subject::map::Image;
     use crate::subject::{RailsCell, RailsVerdict, Verdict, WanCell, WanVerdict};
 
     fn update() -> Update {

@@ -15,10 +15,9 @@ use dynamiccl_policies::policy::{Policy, PolicyTuner};
 use dynamiccl_spec::GateSet;
 use dynamiccl_spec::gates::Gate;
 
-use super::{ByPlace, Figures, Look, Stop, Subject, Verdict};
+use super::map::Maps;
+use super::{ByPlace, Figures, Look, StageSettings, Stop, Subject, Verdict};
 use crate::config::Config;
-use crate::run::map::Maps;
-use crate::run::settings::StageSettings;
 
 /// A curriculum of NCCL's knobs.
 #[derive(Debug, Clone)]

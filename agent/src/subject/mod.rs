@@ -5,32 +5,48 @@
 
 pub mod actor;
 mod knobs;
+pub mod map;
 pub mod rails;
+mod stage;
 pub mod wan;
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 
 use dynamiccl_env::cluster::ClusterError;
-use dynamiccl_env::curriculum::{Kind, Promotion};
+use dynamiccl_env::curriculum::{Curriculum, CurriculumError, Kind, Promotion};
+use dynamiccl_env::rails::RailsStage;
+use dynamiccl_env::wan::WanCurriculum;
 use dynamiccl_policies::network::Weights;
 use dynamiccl_spec::GateSet;
+use dynamiccl_spec::words::look_up;
 
 pub use knobs::Knobs;
 pub use rails::{Rails, RailsCell, RailsVerdict};
+pub use stage::StageSettings;
 pub use wan::{Wan, WanCell, WanVerdict};
 
 use crate::config::Config;
 use crate::error::TrainError;
 use crate::rollout::Trainable;
-use crate::run::map::Maps;
-use crate::run::settings::StageSettings;
+use map::Maps;
 
 /// One figure by place: `tier1`, `rho0.95`, `pp8`, and `all` over all of them.
 pub type ByPlace = BTreeMap<String, f64>;
 
 /// Figures by name.
 pub type Figures = BTreeMap<&'static str, ByPlace>;
+
+/// What a curriculum is about, by its name or from a file ending in `.toml`.
+pub fn kind_of(curriculum: &str) -> Result<Kind, CurriculumError> {
+    if let Some(kind) = Kind::stated(curriculum)? {
+        return Ok(kind);
+    }
+    let knobs = Curriculum::names().map(|name| (name, Kind::Knobs));
+    let wan = WanCurriculum::names().map(|name| (name, Kind::Wan));
+    let known: Vec<_> = knobs.chain(wan).chain([(RailsStage::NAME, Kind::Rails)]).collect();
+    look_up("curriculum", curriculum, &known).map_err(CurriculumError::Name)
+}
 
 /// What is learned.
 pub trait Subject: Debug {
@@ -125,4 +141,25 @@ fn with_mean(places: impl Iterator<Item = (String, f64)>) -> ByPlace {
 fn usual(file: &str, agent: &toml::Table) -> Result<Config, TrainError> {
     let wrong = |why: toml::de::Error| TrainError::Agent { file: file.to_owned(), why: why.to_string() };
     agent.clone().try_into().map_err(wrong)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_or_a_file_says_what_it_is_about() {
+        assert_eq!(kind_of("smoke").unwrap(), Kind::Knobs);
+        assert_eq!((kind_of("wan").unwrap(), kind_of("rails").unwrap()), (Kind::Wan, Kind::Rails));
+        let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../curricula");
+        for (name, kind) in [("stage1", Kind::Knobs), ("wan", Kind::Wan), ("rails", Kind::Rails)] {
+            assert_eq!(kind_of(&format!("{root}/{name}.toml")).unwrap(), kind);
+        }
+        let message = kind_of("rials").unwrap_err().to_string();
+        assert!(message.contains("did you mean \"rails\""), "{message}");
+        let file = tempfile::Builder::new().suffix(".toml").tempfile().unwrap();
+        std::fs::write(file.path(), "kind = \"wam\"").unwrap();
+        let message = kind_of(file.path().to_str().unwrap()).unwrap_err().to_string();
+        assert!(message.contains("did you mean \"wan\"") && message.contains(".toml: "), "{message}");
+    }
 }

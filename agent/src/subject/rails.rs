@@ -16,10 +16,9 @@ use dynamiccl_spec::GateSet;
 use serde::Serialize;
 
 use super::actor::Actor;
-use super::{Figures, Look, Stop, Subject, Verdict, usual, with_mean};
+use super::{Figures, Look, StageSettings, Stop, Subject, Verdict, usual, with_mean};
 use crate::config::Config;
 use crate::error::TrainError;
-use crate::run::settings::StageSettings;
 
 /// Stages, and 10⁹ operations that a GPU sustains in a second, of the jobs that a policy is judged on.
 const JOBS: [(u32, f64); 3] = [(4, 40_000.0), (8, 30_000.0), (16, 20_300.0)];

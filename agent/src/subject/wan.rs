@@ -17,10 +17,9 @@ use dynamiccl_spec::GateSet;
 use serde::Serialize;
 
 use super::actor::Actor;
-use super::{Figures, Look, Stop, Subject, Verdict, usual, with_mean};
+use super::{Figures, Look, StageSettings, Stop, Subject, Verdict, usual, with_mean};
 use crate::config::Config;
 use crate::error::TrainError;
-use crate::run::settings::StageSettings;
 
 /// GPUs of a datacentre, and routers, where a policy is judged.
 const STUDY: [usize; 2] = [4, 2];

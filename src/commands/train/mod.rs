@@ -13,7 +13,7 @@ use std::time::Instant;
 use anyhow::{Error, Result};
 use dynamiccl_agent::run::settings::shell;
 use dynamiccl_agent::run::{Recorder, Run};
-use dynamiccl_agent::subject::{Knobs, Rails, Wan};
+use dynamiccl_agent::subject::{Knobs, Rails, Wan, kind_of};
 use dynamiccl_agent::training::{Event, Training};
 use dynamiccl_env::curriculum::Kind;
 
@@ -28,7 +28,7 @@ use watch::Watch;
 /// Makes the plan and carries it out: what is learned is the curriculum's to say.
 pub fn run(args: &TrainArgs, session: &Session) -> Result<Ending> {
     let asked = Asked::new(args)?;
-    match Kind::of(&asked.curriculum)? {
+    match kind_of(&asked.curriculum)? {
         Kind::Knobs => learn::<Knobs>(asked, args, session),
         Kind::Wan => learn::<Wan>(asked, args, session),
         Kind::Rails => learn::<Rails>(asked, args, session),

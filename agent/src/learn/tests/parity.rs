@@ -1,6 +1,6 @@
 //! What is learned is what acts: burn's network and the plain one are the same function.
 
-use dynamiccl_policies::network::greedy;
+use dynamiccl_policies::network::{Gain, greedy};
 use dynamiccl_spec::Head;
 use dynamiccl_spec::action::HEADS;
 use dynamiccl_spec::ids::PAIRS;
@@ -94,13 +94,23 @@ fn should(gains: &[f32], temperature: f32) -> Vec<f64> {
     weights.iter().map(|weight| if sum > 0.0 { runs(weight) / sum } else { 0.0 }).collect()
 }
 
+/// Of a gain under a normal distribution.
+fn ln_likelihood(gain: f32, expected: Gain) -> f64 {
+    let [gain, mean, ln_spread] = [gain, expected.mean, expected.ln_spread].map(f64::from);
+    let ln_spread = ln_spread.clamp(-5.0, 3.0);
+    let off = (gain.clamp(-3.0, 3.0) - mean) / ln_spread.exp();
+    -0.5 * off * off - ln_spread - 0.5 * std::f64::consts::TAU.ln()
+}
+
 #[test]
 fn hindsight_is_the_likelihood_of_what_should_have_been_chosen() {
-    let made = from_the_beginning(Made::new(SMALL, 6, 40, 7));
+    let mut made = from_the_beginning(Made::new(SMALL, 6, 40, 7));
     assert!(made.rollout.truths.len() > 5);
+    // What is learned of gains is the lesson alone.
+    made.rollout.gains.fill(f32::NAN);
     let (network, all, by) = (network(&made), made.all(), only("all").of);
     let replayed = replay(&made, |row, head, _| usize::from(made.rollout.choices[row][head as usize]));
-    let (mut of_pairs, mut of_resources, mut lost) = (0.0, 0.0, 0.0);
+    let (mut of_pairs, mut of_resources, mut lost, mut of_gains) = (0.0, 0.0, 0.0, 0.0);
     let (mut paths, mut scheduled) = (0, 0);
     for truth in &made.rollout.truths {
         let (row, mask) = (truth.row, mask(&made.rollout, truth.row));
@@ -159,6 +169,19 @@ fn hindsight_is_the_likelihood_of_what_should_have_been_chosen() {
                 let chunks = should(&of_pair(pair)[at * 5..][..5], by.temperature);
                 for (chunk, likely) in chunks.into_iter().enumerate() {
                     of_resources -= add(of_channels * likely, ln[Head::Chunk as usize][chunk]);
+                    // With the threads that the call had.
+                    let choice = made.rollout.choices[row];
+                    let (acted, _, _) =
+                        ask(&made, &network, row, &replayed[row].memory, |head, _| match head {
+                            Head::Pair => pair,
+                            Head::Channels => at,
+                            Head::Chunk => chunk,
+                            Head::Path | Head::Threads => usize::from(choice[head as usize]),
+                        });
+                    let gain = of_pair(pair)[at * 5 + chunk];
+                    if of_channels * likely > 0.0 {
+                        of_gains -= counts * of_channels * likely * ln_likelihood(gain, acted.gain);
+                    }
                 }
             }
         }
@@ -169,5 +192,6 @@ fn hindsight_is_the_likelihood_of_what_should_have_been_chosen() {
     let losses = made.with_part(&all, &all, |part| learner.gradient(&made.params, part, &only("all")).losses);
     close(losses.hindsight, (of_pairs / count) as f32, "hindsight");
     close(losses.resources, (of_resources / count) as f32, "resources");
+    close(losses.gain, (of_gains / count) as f32, "gain");
     close(losses.lost, (lost / count) as f32, "lost");
 }
