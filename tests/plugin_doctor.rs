@@ -161,7 +161,10 @@ fn what_is_odd_but_runs_is_a_warning() {
         (&[("NCCL_PROFILER_PLUGIN", "/nowhere.so"), ("DYNAMICCL_PROFILE", "x")], "/nowhere.so"),
         (&[], "DYNAMICCL_CONTEXT is not set"),
         (&[("DYNAMICCL_MODE", "driven")], "DYNAMICCL_MODE=driven is for programs that measure"),
-        (&[("DYNAMICCL_CONTEXT", "part.toml")], "describes the cluster without intra, inter, class, tiers"),
+        (
+            &[("DYNAMICCL_CONTEXT", "part.toml")],
+            "leaves out cluster.intra, cluster.inter, cluster.class, cluster.tiers",
+        ),
         (&[env, ("DYNAMICCL_BUFFSIZE", "3000"), ("DYNAMICCL_STRICT", "0")], "buffer = \"3000\""),
         (&[profiler, ("DYNAMICCL_PROFILE", "/proc/nope")], "DYNAMICCL_PROFILE=/proc/nope: nothing can be"),
         (

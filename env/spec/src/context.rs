@@ -70,6 +70,17 @@ word_enum! {
     }
 }
 
+/// GPUs beyond which one NVLink domain spans several trays.
+const TRAY: u32 = 16;
+
+impl NetLink {
+    /// What joins the ranks of one node, as training and the plugin tell it: only a domain of several trays has
+    /// a network of its own.
+    pub fn inside(intra: NodeLink, ranks: u32) -> NetLink {
+        if intra == NodeLink::Nvlink && ranks > TRAY { NetLink::NvSwitch256 } else { NetLink::None }
+    }
+}
+
 word_enum! {
     /// How the network between nodes is wired.
     #[derive(Default)]

@@ -131,7 +131,8 @@ impl Gates {
             let fired = GateSet::default().with(Gate::ForeignLibrary);
             return Gated { mask: only_best, own: Some(best), fired };
         }
-        if self.in_network && collective.reduces() {
+        // Switches add in an order of their own.
+        if self.in_network && !self.deterministic && collective.reduces() {
             let mask = only_best.only(Head::Path, Path::InNetwork as usize);
             return Gated { mask, own: Some(best), fired: GateSet::default().with(Gate::InNetwork) };
         }

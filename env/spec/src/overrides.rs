@@ -94,17 +94,6 @@ impl Overrides {
     /// NCCL's switch for [`Overrides::gathers_broadcasts`]: 0 is off.
     pub const GATHERING: &'static str = "NCCL_ALLGATHERV_ENABLE";
 
-    /// Reads the variables through `get`, which answers as the environment would.
-    pub fn read(get: impl Fn(&str) -> Option<String>) -> Result<Self, BadOverride> {
-        let mut read = Overrides::default();
-        for variable in Self::VARIABLES {
-            if let Some(value) = get(variable).filter(|value| !value.is_empty()) {
-                read.set(variable, &value)?;
-            }
-        }
-        Ok(read)
-    }
-
     /// Sets one variable from its text.
     pub fn set(&mut self, variable: &str, value: &str) -> Result<(), BadOverride> {
         let bad = |why: String| BadOverride { variable: variable.to_owned(), value: value.to_owned(), why };
@@ -253,14 +242,15 @@ mod tests {
 
     #[test]
     fn both_lists_meet_in_the_mask() {
-        let environment = |name: &str| match name {
-            "NCCL_ALGO" => Some("Ring,Tree".to_owned()),
-            "NCCL_PROTO" => Some("^LL".to_owned()),
-            "NCCL_MAX_NCHANNELS" => Some("8".to_owned()),
-            "NCCL_MAX_CTAS" => Some("4".to_owned()),
-            _ => None,
-        };
-        let overrides = Overrides::read(environment).unwrap();
+        let mut overrides = Overrides::default();
+        for (variable, value) in [
+            ("NCCL_ALGO", "Ring,Tree"),
+            ("NCCL_PROTO", "^LL"),
+            ("NCCL_MAX_NCHANNELS", "8"),
+            ("NCCL_MAX_CTAS", "4"),
+        ] {
+            overrides.set(variable, value).unwrap();
+        }
         let mask = overrides.mask(Collective::AllReduce);
         assert_eq!(mask.len(), 4);
         assert!(!mask.contains(Pair::new(Algorithm::Ring, Protocol::LL)));

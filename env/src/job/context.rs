@@ -9,9 +9,6 @@ use super::{Job, Setting, Source};
 use crate::cluster::{Cluster, InterLink};
 use crate::workload::{Group, Placement, usual_rate};
 
-/// GPUs beyond which one NVLink domain spans several trays.
-const TRAY: u32 = 16;
-
 /// What of a job is told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shown {
@@ -131,10 +128,8 @@ fn node_link(cluster: &Cluster, place: &Placement) -> NodeLink {
 }
 
 fn net_link(cluster: &Cluster, place: &Placement) -> NetLink {
-    let spans_trays = cluster.intra.nvswitch && place.ranks_per_node > TRAY;
     match cluster.inter.as_ref().filter(|_| place.nodes > 1).map(|inter| inter.link) {
-        None if spans_trays => NetLink::NvSwitch256,
-        None => NetLink::None,
+        None => NetLink::inside(node_link(cluster, place), place.ranks_per_node),
         Some(InterLink::Infiniband) => NetLink::Infiniband,
         Some(InterLink::Roce) => NetLink::RoceV2,
         Some(InterLink::Efa | InterLink::Slingshot | InterLink::Tcpx) => NetLink::GpuDirectRdma,

@@ -3,11 +3,9 @@
 //!
 //! The equations are in `docs/network.md`. A decision takes three steps, so that what changes rarely
 //! is worked out rarely: [`Memory`] holds what past calls have left, [`JobSum`] what a job adds to the
-//! context of its calls, and [`Network::act`] does the rest for one call. [`Batch`] does the same for
-//! many rows.
+//! context of its calls, and [`Network::act`] does the rest for one call.
 
 pub mod activation;
-mod batch;
 mod forward;
 mod heads;
 mod job_sum;
@@ -19,7 +17,6 @@ mod shape;
 mod surprise;
 mod weights;
 
-pub use batch::{Answers, Batch, Rows};
 pub use forward::Scratch;
 pub use heads::{Acted, Estimates, Gain, greedy};
 pub use job_sum::JobSum;

@@ -17,8 +17,8 @@ pub struct Surprise {
     measured: usize,
     time: usize,
     pair: Range<usize>,
-    /// Whether a synthesised schedule ran: a time that says nothing of a pair.
-    scheduled: usize,
+    /// Whether NCCL's pair carried the call: what another path takes says nothing of a pair.
+    by_nccl: usize,
 }
 
 impl Default for Surprise {
@@ -28,7 +28,7 @@ impl Default for Surprise {
             measured: slot("has_feedback").start,
             time: slot("last_time").start,
             pair: slot("last_pair"),
-            scheduled: slot("last_path").start + Path::Synthesised.id(),
+            by_nccl: slot("last_path").start + Path::Nccl.id(),
         }
     }
 }
@@ -42,7 +42,7 @@ impl Surprise {
     /// Takes what was expected of a call from what the history row says of its time.
     pub fn put(&self, estimates: &Estimates, history: &mut [f32]) {
         let ran = history[self.pair.clone()].iter().position(|&x| x == 1.0);
-        let by_nccl = history[self.scheduled] != 1.0;
+        let by_nccl = history[self.by_nccl] == 1.0;
         if let Some(pair) = ran.filter(|_| by_nccl && self.measured(history)) {
             let expected = estimates.0[pair];
             let expected = if expected.is_nan() { 0.0 } else { expected.clamp(-FARTHEST, FARTHEST) };
@@ -63,6 +63,7 @@ mod tests {
         let mut estimates = Estimates([f32::NAN; PAIRS]);
         estimates.0[4] = 0.4;
         let mut row = [0.0; HISTORY_WIDTH];
+        row[surprise.by_nccl] = 1.0;
         row[surprise.pair.start + 4] = 1.0;
         row[surprise.time] = 0.1;
         let mut unmeasured = row;
@@ -71,11 +72,11 @@ mod tests {
         row[surprise.measured] = 1.0;
         surprise.put(&estimates, &mut row);
         assert!((row[surprise.time] - 0.05).abs() < 1e-6);
-        let mut scheduled = row;
-        scheduled[surprise.scheduled] = 1.0;
-        let before = scheduled;
-        surprise.put(&estimates, &mut scheduled);
-        assert_eq!(scheduled, before);
+        let mut elsewhere = row;
+        elsewhere[surprise.by_nccl] = 0.0;
+        let before = elsewhere;
+        surprise.put(&estimates, &mut elsewhere);
+        assert_eq!(elsewhere, before);
         estimates.0[4] = f32::NAN;
         let before = row;
         surprise.put(&estimates, &mut row);

@@ -1,6 +1,5 @@
 //! What a network and its tuner promise, whatever the weights and whatever the call.
 
-mod batch;
 mod legal;
 mod memory;
 mod nccl;

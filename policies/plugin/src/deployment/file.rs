@@ -1,7 +1,10 @@
 //! What a deployment file may say, and what is checked of it.
 
 use dynamiccl_spec::context::{PRIORITY_MAX, TIERS};
-use dynamiccl_spec::{CclLibrary, GpuGeneration, Llm, NetLink, NodeLink, Scheduler, TopologyClass, Workload};
+use dynamiccl_spec::{
+    CclLibrary, Compression, Environment, FaultTolerance, GpuGeneration, GpuSharing, Llm, NetLink, NodeLink,
+    Parallelism, Scheduler, SyncMode, TopologyClass, Workload,
+};
 use serde::Deserialize;
 
 use super::launch::Launch;
@@ -52,21 +55,53 @@ impl ClusterWords {
         *self != ClusterWords::default()
     }
 
-    /// What a description leaves out.
-    pub fn left_out(&self) -> impl Iterator<Item = &'static str> {
-        let numbered = matches!(self.intra, NodeLink::Nvlink | NodeLink::Pcie);
-        let unsaid = [
-            ("gpu", self.gpu == GpuGeneration::Unknown),
-            ("intra", self.intra == NodeLink::Unknown),
-            ("intra_generation", numbered && self.intra_generation == 0),
-            ("inter", self.inter == NetLink::Unknown),
-            ("class", self.class == TopologyClass::Unknown),
-            ("tiers", self.tiers.is_empty()),
-            ("in_network", self.in_network.is_none()),
-        ];
+    fn unsaid(&self) -> [(&'static str, bool); 7] {
+        let numbered = matches!(self.intra, NodeLink::Nvlink | NodeLink::Pcie | NodeLink::Shm);
         let described = self.is_described();
-        unsaid.into_iter().filter(move |(_, unsaid)| described && *unsaid).map(|(word, _)| word)
+        [
+            ("cluster.gpu", self.gpu == GpuGeneration::Unknown),
+            ("cluster.intra", self.intra == NodeLink::Unknown),
+            ("cluster.intra_generation", numbered && self.intra_generation == 0),
+            ("cluster.inter", self.inter == NetLink::Unknown),
+            ("cluster.class", self.class == TopologyClass::Unknown),
+            ("cluster.tiers", self.tiers.is_empty()),
+            ("cluster.in_network", self.in_network.is_none()),
+        ]
+        .map(|(word, unsaid)| (word, described && unsaid))
     }
+}
+
+/// Of a benchmark training says the environment, of a job all.
+fn unsaid_of_workload(said: &Workload) -> [(&'static str, bool); 5] {
+    let Workload { environment, sync, tau, compression, compression_rate } = *said;
+    let trains = *said != Workload { environment, ..Workload::default() };
+    [
+        ("workload.environment", environment == Environment::Unknown),
+        ("workload.sync", sync == SyncMode::Unknown),
+        ("workload.tau", tau == 0),
+        ("workload.compression", compression == Compression::Unknown),
+        ("workload.compression_rate", compression_rate == 0.0),
+    ]
+    .map(|(word, unsaid)| (word, trains && unsaid))
+}
+
+/// The rest of it differs from one communicator to the next.
+fn unsaid_of_scheduler(said: &Scheduler) -> [(&'static str, bool); 2] {
+    let (shared, template) = (said.sharing != GpuSharing::Unknown, said.template.is_some());
+    [("scheduler.sharing", template && !shared), ("scheduler.template", shared && !template)]
+}
+
+/// Of a benchmark training says what happens when a rank fails, of a job all.
+fn unsaid_of_llm(said: &Llm) -> [(&'static str, bool); 4] {
+    let Llm { parallelism, params, fault_tolerance, three_d } = *said;
+    let trains = *said != Llm { fault_tolerance, ..Llm::default() };
+    [
+        ("llm.parallelism", parallelism == Parallelism::Unknown),
+        ("llm.params", params == 0.0),
+        ("llm.fault_tolerance", fault_tolerance == FaultTolerance::Unknown),
+        ("llm.three_d", three_d.is_none()),
+    ]
+    .map(|(word, unsaid)| (word, trains && unsaid))
 }
 
 impl ClusterWords {
@@ -105,6 +140,14 @@ impl Document {
         })?;
         document.check()?;
         Ok(document)
+    }
+
+    /// What sections leave out of which anything is said.
+    pub fn left_out(&self) -> impl Iterator<Item = &'static str> {
+        let cluster = self.cluster.unsaid().into_iter();
+        let job = unsaid_of_workload(&self.workload).into_iter().chain(unsaid_of_scheduler(&self.scheduler));
+        let unsaid = cluster.chain(job).chain(unsaid_of_llm(&self.llm));
+        unsaid.filter(|(_, unsaid)| *unsaid).map(|(word, _)| word)
     }
 
     fn check(&self) -> Result<(), String> {

@@ -95,9 +95,9 @@ impl Deployment {
         self.hash
     }
 
-    /// What its description of the cluster leaves out: policies are trained to be told all of it, or nothing.
+    /// What it leaves out of a section that it has: policies are trained to be told all of one, or nothing.
     pub fn left_out(&self) -> Vec<&'static str> {
-        self.document.cluster.left_out().collect()
+        self.document.left_out().collect()
     }
 
     /// What NCCL shall read once per process.
@@ -133,15 +133,18 @@ impl Deployment {
             Some(mix.map(|share| share as f32))
         };
         let said = |link: NodeLink| link != NodeLink::Unknown && ranks <= nodes;
-        let one_node =
-            cluster.inter != NetLink::Unknown && nodes <= 1 && cluster.inter != NetLink::NvSwitch256;
+        let intra = if said(cluster.intra) { NodeLink::None } else { cluster.intra };
+        let inter = match cluster.inter {
+            said if said == NetLink::Unknown || nodes > 1 => said,
+            _ => NetLink::inside(intra, ranks),
+        };
         Topology {
             ranks,
             nodes,
             gpu: cluster.gpu,
-            intra: if said(cluster.intra) { NodeLink::None } else { cluster.intra },
+            intra,
             intra_generation: cluster.intra_generation,
-            inter: if one_node { NetLink::None } else { cluster.inter },
+            inter,
             class: cluster.class,
             tier_max: tiers::tier(steps.clone(), nodes),
             tier_mix: mix(),

@@ -17,13 +17,19 @@ in_network = false
 [workload]
 environment = "datacentre"
 sync = "bsp"
+tau = 1
+compression = "none"
+compression_rate = 1
 
 [scheduler]
 sharing = "dedicated"
+template = false
 
 [llm]
 params = 7e9
 parallelism = "3d"
+fault_tolerance = "none"
+three_d = true
 
 [[communicator]]
 ranks = 8
@@ -83,15 +89,38 @@ fn a_cluster_that_is_described_in_part_is_found_out() {
     let library = |deployment: &Deployment| deployment.context(16, 2).topology.library;
     assert_eq!((deployment().left_out(), library(&deployment())), (vec![], CclLibrary::Nccl));
     let half = read("[cluster]\ngpu = \"hopper\"\ninter = \"infiniband\"");
-    assert_eq!(half.left_out(), ["intra", "class", "tiers", "in_network"]);
+    assert_eq!(half.left_out(), ["cluster.intra", "cluster.class", "cluster.tiers", "cluster.in_network"]);
     let unnumbered = read(&FILE.replace("intra_generation = 4\n", ""));
-    assert_eq!(unnumbered.left_out(), ["intra_generation"]);
+    assert_eq!(unnumbered.left_out(), ["cluster.intra_generation"]);
     assert_eq!(library(&half), CclLibrary::Nccl);
-    let nothing = read("[workload]\nsync = \"bsp\"");
+    let nothing = read("[workload]\nenvironment = \"edge\"");
     assert_eq!((nothing.left_out(), library(&nothing)), (vec![], CclLibrary::Unknown));
     assert_eq!(library(&read("[cluster]\nlibrary = \"gloo\"")), CclLibrary::Gloo);
     let shared = read(include_str!("../../../../scripts/live/shared_gpu.toml"));
     assert_eq!(shared.left_out(), [""; 0]);
+}
+
+/// Nor half of a job.
+#[test]
+fn a_job_that_is_described_in_part_is_found_out() {
+    let left_out = |text: &str| Deployment::read(text.as_bytes()).unwrap().left_out();
+    let workload =
+        ["workload.environment", "workload.tau", "workload.compression", "workload.compression_rate"];
+    assert_eq!(left_out("[workload]\nsync = \"bsp\""), workload);
+    assert_eq!(left_out("[scheduler]\nsharing = \"mps\""), ["scheduler.template"]);
+    assert_eq!(left_out("[llm]\nparams = 7e9\nthree_d = false"), ["llm.parallelism", "llm.fault_tolerance"]);
+    assert_eq!(left_out("[llm]\nfault_tolerance = \"none\""), [""; 0]);
+}
+
+/// A domain of several trays is told as such, whatever joins such domains.
+#[test]
+fn many_ranks_of_one_node_have_switches_between_trays() {
+    for inter in ["infiniband", "nvswitch_256", "none"] {
+        let text = FILE.replace("\"infiniband\"", &format!("\"{inter}\""));
+        let deployment = Deployment::read(text.as_bytes()).unwrap();
+        let told = |ranks| deployment.context(ranks, 1).topology.inter;
+        assert_eq!((told(8), told(16), told(72)), (NetLink::None, NetLink::None, NetLink::NvSwitch256));
+    }
 }
 
 #[test]

@@ -120,7 +120,7 @@ impl Opening {
         if !left_out.is_empty() {
             let left_out = left_out.join(", ");
             self.logger.info(&format!(
-                "the deployment file describes the cluster without {left_out}: policies are trained to be told all of it"
+                "the deployment file leaves out {left_out}: policies are trained to be told all of a section or nothing"
             ));
         }
         if settings.deterministic && !tables {

@@ -257,11 +257,11 @@ mod tests {
     fn what_the_library_says_besides_is_a_warning() {
         let begins =
             "DynamICCL: 0.1.0, tuner v6, 2 ranks on 1 nodes, policy tiny 00aa, context 00bb, mode act";
-        let besides = "DynamICCL: the deployment file describes the cluster without class";
+        let besides = "DynamICCL: the deployment file leaves out cluster.class";
         let notes = [besides, &begins.replace("2 ranks", "4 ranks")].map(str::to_owned).to_vec();
         let mut findings = Vec::new();
         Facts::of(Some(&Answers { notes, ..answers(begins) }), &mut findings);
-        let text = "the deployment file describes the cluster without class".to_owned();
+        let text = "the deployment file leaves out cluster.class".to_owned();
         assert_eq!(findings, [Finding::new(Level::Warning, text)]);
     }
 
