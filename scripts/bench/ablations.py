@@ -27,7 +27,7 @@ VARIANTS = [
     ("curriculum", ["--without", "curriculum"], "the last stage from the beginning, with the steps of all"),
     ("feedback", ["--without", "feedback"], "nobody is told what a call took"),
     ("experts", ["--without", "experts"], "all roles share one expert"),
-    ("hindsight", ["--set", "loss.hindsight=0"], "only what ran is learned from, as on a real machine"),
+    ("hindsight", ["--set", "rollout.hindsight=0"], "only what ran is learned from, as on a real machine"),
 ]
 GROUPS = [(1, "tier 1"), (2, "tier 2"), (3, "tier 3"), (4, "tier 4"), ("held_out", "held-out")]
 
