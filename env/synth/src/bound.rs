@@ -29,11 +29,21 @@ pub fn lower_bound(machine: &Machine, collective: Collective, bytes: u64) -> f64
         };
         most = most.max(through(share, nics));
     }
-    // A GPU's own ways in: its links and its PCIe port together.
-    let ways = machine.port + if machine.over_pcie || machine.nodes() == 1 { 0.0 } else { machine.pcie };
+    let ways = ways_in(machine);
     let share = if collective.is_rooted() { 1.0 } else { (ranks - 1.0) / ranks };
     let once = most.max(through(share, ways));
     if collective == Collective::AllReduce { 2.0 * once } else { once }
+}
+
+/// GB/s of all ways into a GPU: from its node over its links, from others over its PCIe port.
+fn ways_in(machine: &Machine) -> f64 {
+    match (machine.over_pcie, machine.nodes()) {
+        (false, ..=1) => machine.port,
+        (false, _) => machine.port + machine.pcie,
+        (true, ..=1) => machine.port.min(machine.pcie),
+        // Everything passes the PCIe port; what comes from other nodes passes nothing else.
+        (true, _) => machine.pcie,
+    }
 }
 
 /// How much of the links' capacity × time a schedule uses, from 0 to 1.
@@ -70,5 +80,47 @@ pub fn utilisation(
         nic: of(nic, machine.nics.iter().map(|nic| nic.rate).sum()),
         link: links.sum::<f64>() / sketch.links.len().max(1) as f64,
         port: of(port, machine.port * machine.ranks() as f64),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Backend, Mode, Recipe, synthesize};
+    use dynamiccl_env::cluster::Cluster;
+
+    const BYTES: u64 = 256 << 20;
+
+    #[test]
+    fn over_pcie_nobody_is_faster_either() {
+        let cluster = Cluster::load("a40_8_pcie").unwrap();
+        for (nodes, ranks, port) in [(2, 4, 0.5), (4, 1, 0.5), (2, 4, 2.0), (1, 4, 0.5), (1, 4, 2.0)] {
+            let mut machine = Machine::from_cluster(&cluster, nodes, ranks).unwrap();
+            assert!(machine.over_pcie);
+            machine.port = port * machine.pcie;
+            // NICs must not hide what the ports allow.
+            machine.nics.iter_mut().for_each(|nic| nic.rate = 1e3);
+            machine.rates.network_channel = 1e3;
+            machine.rates.block = 1e3;
+            for &collective in &Collective::TUNED {
+                let bound = lower_bound(&machine, collective, BYTES);
+                for recipe in [Recipe::AWARE, Recipe::DIRECT] {
+                    let sketch = Sketch::new(&machine, Mode::Full);
+                    let schedule = synthesize(&machine, &sketch, collective, BYTES, &recipe).unwrap();
+                    let backend = Backend { channels: 16, ..Backend::default() };
+                    let time = Executor::new(&machine, &sketch, &schedule).micros(BYTES, &backend);
+                    assert!(time >= bound, "{nodes} x{ranks} {port} {collective}: {time} below {bound}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_bound_over_pcie_is_that_of_what_everything_passes() {
+        let cluster = Cluster::load("a40_8_pcie").unwrap();
+        let ways = |nodes, port| {
+            ways_in(&Machine { port, pcie: 20.0, ..Machine::from_cluster(&cluster, nodes, 4).unwrap() })
+        };
+        assert_eq!([ways(2, 5.0), ways(2, 50.0), ways(1, 5.0), ways(1, 50.0)], [20.0, 20.0, 5.0, 20.0]);
     }
 }
