@@ -4,6 +4,7 @@
 //! cluster that the machine is built with. A tree can be recorded as a text, one function per line, so that
 //! a tree of another node can be looked at here.
 
+use std::cmp::Reverse;
 use std::fs;
 use std::path::Path;
 
@@ -152,7 +153,8 @@ pub fn topology(functions: &[Function], cluster: &Cluster, file: &str) -> Result
         let problem = "no NVIDIA GPU in this tree: record it on a node that has one".to_owned();
         return Err(SynthError::Format { file: file.to_owned(), place: "tree".to_owned(), problem });
     }
-    let inside = Inside { functions, gpus, cluster };
+    let nics = nics(functions, &gpus, cluster);
+    let inside = Inside { functions, gpus, nics, cluster };
     let mut bridges: Vec<&str> = functions.iter().filter_map(|f| f.path.split('/').next()).collect();
     bridges.dedup();
     let socket = |bridge: &&str| Socket {
@@ -167,9 +169,34 @@ pub fn topology(functions: &[Function], cluster: &Cluster, file: &str) -> Result
     Ok(Topology { sockets, no_peer_to_peer: false })
 }
 
+/// As many NICs as the cluster says that GPUs talk over: first those that are the nearest to some GPU, then whichever
+/// is near to one; of equals the faster. Others are for storage or for logging in.
+fn nics<'a>(functions: &'a [Function], gpus: &[&Function], cluster: &Cluster) -> Vec<&'a Function> {
+    let nics: Vec<&Function> = functions.iter().filter(|function| function.is_nic()).collect();
+    let Some(inter) = &cluster.inter else { return nics };
+    let speed = |nic: &Function| if nic.net_mbps > 0 { nic.net_mbps as f64 } else { 8e3 * inter.nic_rate };
+    let mut ordered = nics.clone();
+    ordered.sort_by(|a, b| speed(b).total_cmp(&speed(a)));
+    let nearest: Vec<&Function> = gpus
+        .iter()
+        .filter_map(|gpu| ordered.iter().min_by_key(|nic| Reverse(shared(&nic.path, &gpu.path))).copied())
+        .collect();
+    let near = |nic: &Function| gpus.iter().map(|gpu| shared(&nic.path, &gpu.path)).max().unwrap_or(0);
+    ordered.sort_by_key(|nic| (!nearest.contains(nic), Reverse(near(nic))));
+    ordered.truncate(inter.nics as usize);
+    nics.into_iter().filter(|nic| ordered.contains(nic)).collect()
+}
+
+/// Bridges that lead to both paths.
+fn shared(a: &str, b: &str) -> usize {
+    a.split('/').zip(b.split('/')).take_while(|(a, b)| a == b).count()
+}
+
 struct Inside<'a> {
     functions: &'a [Function],
     gpus: Vec<&'a Function>,
+    /// Those that GPUs talk over.
+    nics: Vec<&'a Function>,
     cluster: &'a Cluster,
 }
 
@@ -186,11 +213,9 @@ impl Inside<'_> {
             return Some(Device::Gpu(self.gpu(function)));
         }
         if function.is_nic() {
-            return Some(Device::Nic(Nic {
-                pcie: function.rate(),
-                unplaced: false,
-                nets: vec![self.net(function)],
-            }));
+            return self.nics.contains(&function).then(|| {
+                Device::Nic(Nic { pcie: function.rate(), unplaced: false, nets: vec![self.net(function)] })
+            });
         }
         let devices = self.devices(&function.path, depth + 1);
         let bus = self.functions.iter().position(|other| other == function)? as u64 + 1000;
@@ -217,8 +242,7 @@ impl Inside<'_> {
     }
 
     fn net(&self, function: &Function) -> Net {
-        let dev =
-            self.functions.iter().filter(|f| f.is_nic()).position(|nic| nic == function).unwrap_or(0) as u32;
+        let dev = self.nics.iter().position(|nic| *nic == function).unwrap_or(0) as u32;
         // One that does not say is as fast as the cluster's.
         let usual = self.cluster.inter.as_ref().map_or(function.rate(), |inter| inter.nic_rate as f32);
         let rate = if function.net_mbps > 0 { function.net_mbps as f32 / 8000.0 } else { usual };

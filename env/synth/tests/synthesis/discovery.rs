@@ -80,6 +80,27 @@ fn a_recorded_tree_says_who_shares_a_switch_with_whom() {
 }
 
 #[test]
+fn nics_that_gpus_do_not_talk_over_take_nothing_from_the_others() {
+    let cluster = Cluster::load("dgx_a100").unwrap();
+    let functions = sysfs::read(&data("pci/dgx_a100.txt")).unwrap();
+    let machine = |functions: &[sysfs::Function]| {
+        let topology = sysfs::topology(functions, &cluster, "tree").unwrap();
+        Machine::from_topology(&cluster, &topology, 2, 8).unwrap()
+    };
+    let right = machine(&functions);
+    let mut more = functions.clone();
+    let bridge = functions[0].path.split('/').next().unwrap();
+    let nic = functions.iter().find(|function| function.class.starts_with("0x02")).unwrap();
+    // One for storage, as fast as the others, and one beside the first, much slower.
+    more.insert(0, sysfs::Function { path: format!("{bridge}/0000:00:1f.0"), ..nic.clone() });
+    more.push(sysfs::Function { path: format!("{}1", nic.path), net_mbps: 1000, ..nic.clone() });
+    more.sort_by(|a, b| a.path.cmp(&b.path));
+    let rates = |machine: &Machine| machine.nics.iter().map(|nic| nic.rate).collect::<Vec<_>>();
+    assert_eq!(rates(&machine(&more)), rates(&right));
+    assert_eq!(Sketch::new(&machine(&more), Mode::Pair).nic_of, Sketch::new(&right, Mode::Pair).nic_of);
+}
+
+#[test]
 fn a_real_tree_is_read_from_its_folder_and_from_its_record_alike() {
     let recorded = sysfs::read(&data("pci/h200_vm.txt")).unwrap();
     assert_eq!(sysfs::record(&recorded), fs::read_to_string(data("pci/h200_vm.txt")).unwrap());
