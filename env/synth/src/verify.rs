@@ -21,6 +21,8 @@ pub enum Rule {
     Link,
     /// A rank sends only what it has.
     Has,
+    /// Only collectives that reduce add.
+    Reduces,
     /// A partial result is sent once.
     SentOnce,
     /// Nothing is added to what has been sent on.
@@ -42,6 +44,7 @@ impl Rule {
             Rule::Known => "ranks and chunks exist, and nobody sends to itself",
             Rule::Link => "sends go over links of the sketch",
             Rule::Has => "a rank sends only what it has",
+            Rule::Reduces => "only collectives that reduce add",
             Rule::SentOnce => "a partial result is sent once",
             Rule::NotConsumed => "nothing is added to what has been sent on",
             Rule::AddedOnce => "no contribution is added twice",
@@ -138,6 +141,9 @@ impl<'a> State<'a> {
         }
         match send.phase {
             Phase::Reduce => {
+                if !self.schedule.collective.reduces() {
+                    return Err((Rule::Reduces, send.to));
+                }
                 if self.sent.has(send.from as usize, send.chunk as usize) {
                     return Err((Rule::SentOnce, send.from));
                 }
