@@ -33,7 +33,7 @@ pub fn draw(machine: &Machine, flows: &[Flow], title: &str) -> String {
         r##"<svg xmlns="http://www.w3.org/2000/svg" width="{:.0}" height="{height:.0}" font-family="sans-serif" font-size="8">
 <rect width="100%" height="100%" fill="#ffffff"/>
 <text x="8" y="16" font-size="12">{}</text>
-<text x="8" y="30">one row per connection (rank → rank), between nodes first; colour: owner of the chunk{}</text>
+<text x="8" y="30">one row per connection (rank → rank), between nodes first; colour: chunk{}</text>
 "##,
         LEFT + WIDTH + 20.0,
         xml::text(title),
