@@ -52,7 +52,7 @@ pub fn run(path: &Path, session: &Session) -> Result<Ending> {
         step: None,
     });
     let violation = msccl::run(&algorithm, msccl::SLOTS).err().map(|fault| Violation {
-        rule: fault.rule.says().to_owned(),
+        rule: fault.says(),
         rank: fault.rank,
         thread_block: fault.block,
         step: Some(fault.step),

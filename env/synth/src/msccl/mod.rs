@@ -88,6 +88,15 @@ word_enum! {
     }
 }
 
+/// How a call gives its buffers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Placement {
+    /// Input and output are one buffer.
+    InPlace,
+    /// Each is a buffer of its own.
+    OutOfPlace,
+}
+
 /// One step of a thread block.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Step {
@@ -154,4 +163,12 @@ pub struct Algorithm {
     pub sizes: (u64, u64),
     /// The programs, by rank.
     pub programs: Vec<Program>,
+}
+
+impl Algorithm {
+    /// How it says that it runs.
+    pub fn placements(&self) -> impl Iterator<Item = Placement> {
+        let said = [(self.in_place, Placement::InPlace), (self.out_of_place, Placement::OutOfPlace)];
+        said.into_iter().filter_map(|(said, placement)| said.then_some(placement))
+    }
 }

@@ -1,11 +1,21 @@
 //! Reading algorithm files, ours and published ones.
 
+use std::ops::RangeInclusive;
 use std::str::FromStr;
 
 use roxmltree::{Document, Node};
 
 use super::{Algorithm, Block, Buffer, Coll, Op, Program, Step};
 use crate::error::SynthError;
+
+/// Chunks of a buffer: steps name them in signed 16 bits.
+const CHUNKS: u32 = 1 << 15;
+/// Chunks of all buffers of all ranks: what proving a file has room for.
+const ALL_CHUNKS: u64 = 1 << 24;
+/// Channels of a runtime.
+const CHANNELS: u32 = 32;
+/// What is called a protocol.
+const PROTOCOLS: [&str; 3] = ["LL", "LL128", "Simple"];
 
 /// Reads a file; `file` names it in errors.
 pub fn read(file: &str, text: &str) -> Result<Algorithm, SynthError> {
@@ -58,6 +68,24 @@ impl Reader<'_> {
         Ok(u32::try_from(self.value::<i64>(node, name)?).ok())
     }
 
+    /// A number of this range.
+    fn within(&self, node: Node, name: &str, range: RangeInclusive<u32>) -> Result<u32, SynthError> {
+        let number = self.value(node, name)?;
+        if range.contains(&number) {
+            return Ok(number);
+        }
+        let (least, most) = (range.start(), range.end());
+        Err(self.bad(node, format!("{name}=\"{number}\": give {least} to {most}")))
+    }
+
+    fn protocol(&self, root: Node) -> Result<String, SynthError> {
+        let word = self.word(root, "proto")?;
+        if PROTOCOLS.contains(&word) {
+            return Ok(word.to_owned());
+        }
+        Err(self.bad(root, format!("proto=\"{word}\": give {}", PROTOCOLS.join(", "))))
+    }
+
     fn flag(&self, node: Node, name: &str) -> Result<bool, SynthError> {
         Ok(self.optional::<u8>(node, name, 0)? != 0)
     }
@@ -86,23 +114,33 @@ impl Reader<'_> {
             return Err(self.bad(root, format!("ngpus=\"{ranks}\", but {} <gpu>", gpus.len())));
         }
         let coll: Coll = self.value(root, "coll")?;
-        let chunks: u32 = self.value(root, "nchunksperloop")?;
+        let chunks = self.within(root, "nchunksperloop", 1..=CHUNKS)?;
         let per_rank = matches!(coll, Coll::AllGather | Coll::ReduceScatter | Coll::AllToAll);
-        if chunks == 0 || (per_rank && !(chunks as usize).is_multiple_of(ranks)) {
+        if per_rank && !(chunks as usize).is_multiple_of(ranks) {
             return Err(
                 self.bad(root, format!("nchunksperloop=\"{chunks}\" does not divide by {ranks} ranks"))
             );
         }
+        let (in_place, out_of_place) = (self.flag(root, "inplace")?, self.flag(root, "outofplace")?);
+        if !in_place && !out_of_place {
+            return Err(self.bad(root, "neither inplace nor outofplace: set one to 1, or both".to_owned()));
+        }
+        let programs: Vec<Program> =
+            gpus.into_iter().map(|gpu| self.program(gpu)).collect::<Result<_, _>>()?;
+        let all: u64 = programs.iter().map(|program| u64::from(2 * chunks + program.scratch)).sum();
+        if all > ALL_CHUNKS {
+            return Err(self.bad(root, format!("{all} chunks of all ranks: give at most {ALL_CHUNKS}")));
+        }
         Ok(Algorithm {
             name: self.word(root, "name")?.to_owned(),
-            protocol: self.word(root, "proto")?.to_owned(),
-            channels: self.value(root, "nchannels")?,
+            protocol: self.protocol(root)?,
+            channels: self.within(root, "nchannels", 1..=CHANNELS)?,
             chunks,
             coll,
-            in_place: self.flag(root, "inplace")?,
-            out_of_place: self.flag(root, "outofplace")?,
+            in_place,
+            out_of_place,
             sizes: (self.optional(root, "minBytes", 0)?, self.optional(root, "maxBytes", 0)?),
-            programs: gpus.into_iter().map(|gpu| self.program(gpu)).collect::<Result<_, _>>()?,
+            programs,
         })
     }
 
@@ -111,7 +149,7 @@ impl Reader<'_> {
         Ok(Program {
             inputs: self.value(gpu, "i_chunks")?,
             outputs: self.value(gpu, "o_chunks")?,
-            scratch: self.value(gpu, "s_chunks")?,
+            scratch: self.within(gpu, "s_chunks", 0..=CHUNKS)?,
             blocks: blocks.map(|(tb, id)| self.block(tb, id)).collect::<Result<_, _>>()?,
         })
     }
@@ -137,7 +175,7 @@ impl Reader<'_> {
             op,
             source: place("srcbuf", "srcoff")?,
             target: place("dstbuf", "dstoff")?,
-            count: self.value(step, "cnt")?,
+            count: self.within(step, "cnt", 0..=CHUNKS)?,
             after,
             awaited: self.flag(step, "hasdep")?,
         })

@@ -2,9 +2,15 @@
 
 use std::fmt;
 
+use super::Placement;
+
 /// A rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Rule {
+    /// It says that it runs in place, out of place or both.
+    Placed,
+    /// A block is in a channel that there is.
+    Channel,
     /// A step reads and writes inside its buffers.
     InBounds,
     /// A step that sends or receives is in a block with that peer, and the peer exists.
@@ -35,6 +41,8 @@ impl Rule {
     /// What the rule says.
     pub const fn says(self) -> &'static str {
         match self {
+            Rule::Placed => "it runs in place, out of place or both",
+            Rule::Channel => "a thread block is in a channel below nchannels",
             Rule::InBounds => "a step reads and writes inside its buffers",
             Rule::Peer => "a step that sends or receives is in a block with that peer",
             Rule::OneBlock => "a connection of a channel belongs to one block on each side",
@@ -56,6 +64,8 @@ impl Rule {
 pub struct Fault {
     /// The rule.
     pub rule: Rule,
+    /// How it ran; none where it says of neither that it can.
+    pub placement: Option<Placement>,
     /// The rank.
     pub rank: u32,
     /// The thread block; none where it shows in the end only.
@@ -64,13 +74,25 @@ pub struct Fault {
     pub step: u32,
 }
 
+impl Fault {
+    /// The rule, with how it ran where that is not in place.
+    pub fn says(&self) -> String {
+        let says = self.rule.says();
+        if self.placement == Some(Placement::OutOfPlace) {
+            format!("out of place: {says}")
+        } else {
+            says.to_owned()
+        }
+    }
+}
+
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.block {
             Some(block) => write!(f, "rank {}, thread block {block}, step {}: ", self.rank, self.step)?,
             None => write!(f, "rank {}, at the end, chunk {}: ", self.rank, self.step)?,
         }
-        f.write_str(self.rule.says())
+        f.write_str(&self.says())
     }
 }
 

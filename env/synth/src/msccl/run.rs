@@ -8,7 +8,7 @@ use std::collections::{HashMap, VecDeque};
 
 use super::rules::{Fault, Rule};
 use super::value::{Layout, Value};
-use super::{Algorithm, Step};
+use super::{Algorithm, Placement, Step};
 
 /// Messages that a connection holds: as few as any protocol's buffer.
 pub const SLOTS: usize = 2;
@@ -54,9 +54,17 @@ struct Machine<'a> {
     slots: usize,
 }
 
-/// Proves an algorithm, or gives the first rule that it breaks. `slots` is what a connection holds.
+/// Proves an algorithm in every way in which it says that it runs, or gives the first rule that it breaks.
+/// `slots` is what a connection holds.
 pub fn run(algorithm: &Algorithm, slots: usize) -> Result<(), Fault> {
-    let mut machine = Machine::new(algorithm, slots.max(1))?;
+    if algorithm.placements().next().is_none() {
+        return Err(Fault { rule: Rule::Placed, placement: None, rank: 0, block: None, step: 0 });
+    }
+    algorithm.placements().try_for_each(|placement| run_placed(algorithm, placement, slots))
+}
+
+fn run_placed(algorithm: &Algorithm, placement: Placement, slots: usize) -> Result<(), Fault> {
+    let mut machine = Machine::new(algorithm, placement, slots.max(1))?;
     loop {
         let mut moved = false;
         for thread in 0..machine.threads.len() {
@@ -72,8 +80,8 @@ pub fn run(algorithm: &Algorithm, slots: usize) -> Result<(), Fault> {
 }
 
 impl<'a> Machine<'a> {
-    fn new(algorithm: &'a Algorithm, slots: usize) -> Result<Self, Fault> {
-        let layout = Layout::new(algorithm);
+    fn new(algorithm: &'a Algorithm, placement: Placement, slots: usize) -> Result<Self, Fault> {
+        let layout = Layout::new(algorithm, placement);
         let cells = |rank| {
             let values: Vec<Option<Value>> = layout.start(rank);
             values.into_iter().map(|value| Cell { value, ..Cell::default() }).collect()
@@ -98,15 +106,18 @@ impl<'a> Machine<'a> {
             }
         }
         let machine = Machine { layout, threads, places, memory, queues: HashMap::new(), slots };
-        machine.check()?;
+        machine.check(algorithm.channels)?;
         Ok(machine)
     }
 
     /// What can be seen without running.
-    fn check(&self) -> Result<(), Fault> {
+    fn check(&self, channels: u32) -> Result<(), Fault> {
         let mut owners = HashMap::new();
-        for thread in &self.threads {
-            let fault = |rule, step| Fault { rule, rank: thread.rank, block: Some(thread.id), step };
+        for (thread, at) in self.threads.iter().zip(0..) {
+            let fault = |rule, step| Fault { step, ..self.fault(rule, at) };
+            if thread.channel >= channels {
+                return Err(fault(Rule::Channel, 0));
+            }
             for (sends, peer) in [(true, thread.send), (false, thread.recv)] {
                 let Some(peer) = peer else { continue };
                 if peer as usize >= self.memory.len() || peer == thread.rank {
@@ -135,7 +146,8 @@ impl<'a> Machine<'a> {
 
     fn fault(&self, rule: Rule, thread: usize) -> Fault {
         let thread = &self.threads[thread];
-        Fault { rule, rank: thread.rank, block: Some(thread.id), step: thread.next as u32 }
+        let placement = Some(self.layout.placement());
+        Fault { rule, placement, rank: thread.rank, block: Some(thread.id), step: thread.next as u32 }
     }
 
     /// Makes a block's next step, if nothing keeps it from it.
@@ -230,7 +242,8 @@ impl<'a> Machine<'a> {
         part: i32,
     ) -> Result<&mut Cell, Fault> {
         let rank = self.threads[at].rank;
-        let place = if offset < 0 { None } else { self.layout.place(rank, buffer, offset + part) };
+        let at_part = if offset < 0 { None } else { offset.checked_add(part) };
+        let place = at_part.and_then(|at| self.layout.place(rank, buffer, at));
         let place = place.ok_or_else(|| self.fault(Rule::InBounds, at))?;
         Ok(&mut self.memory[rank as usize][place])
     }
@@ -268,6 +281,7 @@ impl<'a> Machine<'a> {
     }
 
     fn finish(&self) -> Result<(), Fault> {
+        let placement = Some(self.layout.placement());
         if let Some(stuck) = self.threads.iter().position(|thread| thread.next < thread.steps.len()) {
             return Err(self.fault(Rule::Progress, stuck));
         }
@@ -276,12 +290,12 @@ impl<'a> Machine<'a> {
             let sends =
                 |thread: &&Thread| thread.rank == from && thread.channel == channel && thread.send.is_some();
             let block = self.threads.iter().find(sends).map(|thread| thread.id);
-            return Err(Fault { rule: Rule::Received, rank: from, block, step: 0 });
+            return Err(Fault { rule: Rule::Received, placement, rank: from, block, step: 0 });
         }
         for rank in 0..self.memory.len() as u32 {
             for ((place, expected), chunk) in self.layout.end(rank).into_iter().zip(0..) {
                 if self.memory[rank as usize][place].value.as_ref() != Some(&expected) {
-                    return Err(Fault { rule: Rule::Result, rank, block: None, step: chunk });
+                    return Err(Fault { rule: Rule::Result, placement, rank, block: None, step: chunk });
                 }
             }
         }

@@ -1,6 +1,6 @@
 //! What is in a place of a buffer: which chunk, with whose contributions.
 
-use super::{Algorithm, Buffer, Coll};
+use super::{Algorithm, Buffer, Coll, Placement};
 
 /// A chunk with its contributors.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,16 +37,22 @@ impl Value {
 /// The layout of the buffers of a collective.
 pub struct Layout<'a> {
     algorithm: &'a Algorithm,
+    placement: Placement,
     ranks: u32,
     /// Chunks of one rank.
     part: u32,
 }
 
 impl<'a> Layout<'a> {
-    /// The layout of an algorithm.
-    pub fn new(algorithm: &'a Algorithm) -> Self {
+    /// The layout of an algorithm that runs so.
+    pub fn new(algorithm: &'a Algorithm, placement: Placement) -> Self {
         let ranks = algorithm.programs.len() as u32;
-        Layout { algorithm, ranks, part: algorithm.chunks / ranks }
+        Layout { algorithm, placement, ranks, part: algorithm.chunks / ranks }
+    }
+
+    /// How it runs.
+    pub fn placement(&self) -> Placement {
+        self.placement
     }
 
     /// Chunks of the input: a part for AllGather, else all.
@@ -74,7 +80,7 @@ impl<'a> Layout<'a> {
             Buffer::Output => self.outputs(),
             Buffer::Scratch => self.algorithm.programs[rank as usize].scratch,
         };
-        let in_place = self.algorithm.in_place;
+        let in_place = self.placement == Placement::InPlace;
         let own = rank * self.part;
         let place = match (buffer, self.algorithm.coll) {
             (Buffer::Scratch, _) => 2 * whole + at,

@@ -3,7 +3,7 @@
 use dynamiccl_spec::Collective::{self, AllGather, AllReduce, Broadcast, Reduce, ReduceScatter};
 use dynamiccl_synth::msccl::{self, Algorithm, Op, Rule, export::export};
 use dynamiccl_synth::verify::{self, verify};
-use dynamiccl_synth::{Backend, Mode, Recipe, Schedule, Sketch, synthesize};
+use dynamiccl_synth::{Backend, Mode, Phase, Recipe, Schedule, Sketch, synthesize};
 
 use crate::{data, testbed};
 
@@ -28,6 +28,12 @@ fn every_mutation_of_a_schedule_is_found() {
                 s.sends.remove(at);
             });
             refused("a doubled send", at, &|s| s.sends.insert(at, s.sends[at]));
+            refused("the other phase", at, &|s| {
+                s.sends[at].phase = match s.sends[at].phase {
+                    Phase::Reduce => Phase::Gather,
+                    Phase::Gather => Phase::Reduce,
+                };
+            });
             refused("a send to itself", at, &|s| s.sends[at].to = s.sends[at].from);
             refused("an unknown rank", at, &|s| s.sends[at].to = 8);
             refused("a wrong chunk", at, &|s| s.sends[at].chunk = (s.sends[at].chunk + 1) % 8);
@@ -86,6 +92,14 @@ fn every_mutation_of_a_file_is_found() {
             tried += 1;
             assert!(msccl::run(&wrong, msccl::SLOTS).is_err(), "{name}: {what} at {place:?} passes");
         };
+        let whole = (0, 0, 0);
+        // None of these files copies what it has been given.
+        refused("both placements", whole, &|a| (a.in_place, a.out_of_place) = (true, true));
+        refused("the other placement", whole, &|a| {
+            (a.in_place, a.out_of_place) = (a.out_of_place, a.in_place);
+        });
+        refused("no placement", whole, &|a| (a.in_place, a.out_of_place) = (false, false));
+        refused("a channel too few", whole, &|a| a.channels -= 1);
         for (rank, program) in right.programs.iter().enumerate() {
             for (block, tb) in program.blocks.iter().enumerate() {
                 for (number, step) in tb.steps.iter().enumerate() {
@@ -153,6 +167,20 @@ fn steps_that_wait_for_each_other_are_a_deadlock() {
 }
 
 #[test]
+fn a_fault_says_which_placement_it_is_of() {
+    let (schedule, _) = schedule(AllGather);
+    let mut wrong = export(&schedule, &Backend::default(), "ours").unwrap();
+    wrong.out_of_place = true;
+    let fault = msccl::run(&wrong, msccl::SLOTS).unwrap_err();
+    assert_eq!(fault.placement, Some(msccl::Placement::OutOfPlace));
+    assert!(fault.to_string().contains("out of place: "), "{fault}");
+    wrong.in_place = false;
+    wrong.programs[0].blocks[0].steps[0].source.1 = i32::MAX;
+    wrong.programs[0].blocks[0].steps[0].count = 2;
+    assert!(msccl::run(&wrong, msccl::SLOTS).is_err());
+}
+
+#[test]
 fn a_file_that_is_none_says_where() {
     let refused = |text: &str| msccl::read("mine.xml", text).unwrap_err().to_string();
     assert!(refused("<algo").starts_with("mine.xml: line 1"));
@@ -162,4 +190,17 @@ fn a_file_that_is_none_says_where() {
     assert!(refused(&text.replacen("type=\"r\"", "type=\"rr\"", 1)).contains("unknown step type \"rr\""));
     assert!(refused(&text.replacen("<step s=\"0\"", "<step s=\"3\"", 1)).contains("where 0 is expected"));
     assert!(refused(&text.replacen("ngpus=\"8\"", "ngpus=\"9\"", 1)).contains("8 <gpu>"));
+    for (right, wrong, says) in [
+        ("inplace=\"1\"", "inplace=\"0\"", "neither inplace nor outofplace"),
+        ("proto=\"Simple\"", "proto=\"simple\"", "give LL, LL128, Simple"),
+        ("nchannels=\"1\"", "nchannels=\"0\"", "give 1 to 32"),
+        ("nchannels=\"1\"", "nchannels=\"4000000000\"", "give 1 to 32"),
+        ("nchunksperloop=\"8\"", "nchunksperloop=\"2147483648\"", "give 1 to 32768"),
+        ("s_chunks=\"0\"", "s_chunks=\"4000000000\"", "give 0 to 32768"),
+        ("cnt=\"1\"", "cnt=\"4000000000\"", "give 0 to 32768"),
+    ] {
+        assert!(text.contains(right), "{right}");
+        let said = refused(&text.replacen(right, wrong, 1));
+        assert!(said.starts_with("mine.xml: line ") && said.contains(says), "{said}");
+    }
 }
