@@ -164,27 +164,46 @@ impl RailsStage {
         self.check_jobs()
     }
 
-    /// Builds the smallest and the largest job that can come, so that a wrong file fails at once.
+    /// Builds every job of the smallest and the largest of all numbers, so that a wrong file fails at once.
     fn check_jobs(&self) -> Result<(), RailsError> {
-        let jobs = &self.job;
-        let all = |mix: &Mix<u32>| mix.iter().map(|(number, _)| *number).collect::<Vec<_>>();
-        for (model, _) in jobs.models.iter() {
-            for pp in all(&jobs.pp) {
-                for micro_batches in all(&jobs.micro_batches_per_stage) {
-                    if micro_batches == 0 || pp == 0 {
-                        return Err(RailsError::value(
-                            "micro_batches_per_stage",
-                            micro_batches,
-                            "give at least 1",
-                        ));
-                    }
-                }
-                let (fsdp, gflops) = (all(&jobs.fsdp)[0], all(&jobs.gflops)[0]);
-                self.job(&(model.clone(), pp, fsdp, pp, gflops))?;
+        for key in self.extremes()? {
+            let (_, pp, fsdp, ..) = key;
+            if self.job(&key)?.profile.windows.is_empty() {
+                let remedy = format!("with fsdp = {fsdp} circuits never change; give both 2 or more");
+                return Err(RailsError::value("pp", pp, remedy));
             }
         }
         Ok(())
     }
+
+    /// The smallest and the largest of all numbers with each other.
+    fn extremes(&self) -> Result<Vec<Key>, RailsError> {
+        let jobs = &self.job;
+        let mut keys = Vec::new();
+        for (model, _) in jobs.models.iter() {
+            for pp in ends(&jobs.pp) {
+                for each in ends(&jobs.micro_batches_per_stage) {
+                    let micro_batches = pp.checked_mul(each).ok_or_else(|| {
+                        RailsError::value("micro_batches_per_stage", each, "give fewer, or fewer stages")
+                    })?;
+                    for fsdp in ends(&jobs.fsdp) {
+                        for gflops in ends(&jobs.gflops) {
+                            keys.push((model.clone(), pp, fsdp, micro_batches, gflops));
+                        }
+                    }
+                }
+            }
+        }
+        Ok(keys)
+    }
+}
+
+/// The least and the most that can come; one where they are the same.
+fn ends(mix: &Mix<u32>) -> Vec<u32> {
+    let numbers = || mix.iter().map(|(number, _)| *number);
+    let mut ends: Vec<u32> = numbers().min().into_iter().chain(numbers().max()).collect();
+    ends.dedup();
+    ends
 }
 
 fn parse(name: &str, text: &str) -> Result<RailsStage, RailsError> {

@@ -96,6 +96,14 @@ fn a_wrong_file_is_refused_with_its_place() {
         ("delay_ms = [1.0, 500.0]", "delay_ms = [9.0, 5.0]", "delay_ms = [9, 5]"),
         ("llama3_8b", "llama3_8", "did you mean \"llama3_8b\""),
         ("description", "descriptoin", "unknown field `descriptoin`"),
+        ("pp = [2, 3, 4, 8, 16]", "pp = [1, 2]", "pp = 1: "),
+        ("pp = [2, 3, 4, 8, 16]", "pp = [2, 0]", "pp = 0: "),
+        ("pp = [2, 3, 4, 8, 16]", "pp = [2, 99, 3]", "pp = 99: "),
+        ("fsdp = [2, 4]", "fsdp = [2, 1]", "dp = 1: "),
+        ("fsdp = [2, 4]", "fsdp = [2, 4000000000]", "dp = 4000000000: "),
+        ("micro_batches_per_stage = [1, 2]", "micro_batches_per_stage = [1, 0]", "micro_batches = 0: "),
+        ("micro_batches_per_stage = [1, 2]", "micro_batches_per_stage = [1, 4000000000]", "give fewer"),
+        ("gflops = [20300, 40000, 80000]", "gflops = [20300, 0]", "flops"),
     ] {
         std::fs::write(&file, text.replacen(from, to, 1)).unwrap();
         let error = RailsStage::load(file.to_str().unwrap()).unwrap_err().to_string();
