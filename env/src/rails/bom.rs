@@ -10,6 +10,9 @@ use serde::Serialize;
 const GPUS: u64 = 8;
 /// Ports of an electrical switch that can be bought.
 const SWITCH_PORTS: u64 = 64;
+/// Servers that a rail of leaves and spines with that many ports can join: half of a leaf's ports lead down, and every
+/// spine has a port for each leaf.
+pub const MOST_REAL: u64 = SWITCH_PORTS * SWITCH_PORTS / 2;
 /// A 400 Gb/s transceiver.
 const TRANSCEIVER: Part = Part { dollars: 219.0, watts: 10.0 };
 /// A port of an electrical switch.
@@ -51,8 +54,8 @@ pub struct Bill {
     pub optical: Part,
     /// Electrical rails of ideal switches.
     pub ideal: Electrical,
-    /// Electrical rails of switches that can be bought.
-    pub real: Electrical,
+    /// Electrical rails of switches that can be bought; none above [`MOST_REAL`] servers.
+    pub real: Option<Electrical>,
 }
 
 impl Part {
@@ -81,7 +84,7 @@ impl Bill {
                 power_change: change(optical.watts, whole.watts),
             }
         };
-        let (ideal, real) = (electrical(ideal_ports(servers)), electrical(real_ports(servers)));
+        let (ideal, real) = (electrical(ideal_ports(servers)), real_ports(servers).map(electrical));
         Bill { servers, gpus, optical, ideal, real }
     }
 }
@@ -93,13 +96,13 @@ fn ideal_ports(servers: u64) -> u64 {
     radix * (GPUS * of_a_rail + GPUS * servers / radix)
 }
 
-/// One switch for each rail while that is enough, then leaves and spines without oversubscription.
-fn real_ports(servers: u64) -> u64 {
+/// One switch for each rail while that is enough, then leaves and spines without oversubscription while those are.
+fn real_ports(servers: u64) -> Option<u64> {
     if servers <= SWITCH_PORTS {
-        return SWITCH_PORTS * GPUS;
+        return Some(SWITCH_PORTS * GPUS);
     }
     let leaves = servers.div_ceil(SWITCH_PORTS / 2);
-    (leaves + leaves.div_ceil(2)) * SWITCH_PORTS * GPUS
+    (servers <= MOST_REAL).then_some((leaves + leaves.div_ceil(2)) * SWITCH_PORTS * GPUS)
 }
 
 #[cfg(test)]
@@ -113,15 +116,23 @@ mod tests {
         assert!((bill.ideal.cost_change + 70.5).abs() < 0.05, "{bill:?}");
         assert!((bill.ideal.power_change + 95.84).abs() < 0.05, "{bill:?}");
         // Switches that can be bought leave less to save.
-        assert!((bill.real.cost_change + 52.0).abs() < 0.05, "{bill:?}");
-        assert!((bill.real.power_change + 93.2).abs() < 0.05, "{bill:?}");
+        let real = bill.real.unwrap();
+        assert!((real.cost_change + 52.0).abs() < 0.05, "{bill:?}");
+        assert!((real.power_change + 93.2).abs() < 0.05, "{bill:?}");
     }
 
     #[test]
     fn a_small_cluster_of_real_switches_is_cheaper_without_optics() {
         let small = Bill::of(64);
-        assert!((small.real.cost_change - 23.3).abs() < 0.05, "{small:?}");
+        assert!((small.real.unwrap().cost_change - 23.3).abs() < 0.05, "{small:?}");
         assert!((small.ideal.cost_change + 70.22).abs() < 0.05, "{small:?}");
         assert!(Bill::of(0).ideal.whole.dollars > 0.0);
+    }
+
+    #[test]
+    fn real_switches_end_where_their_spines_have_no_more_ports() {
+        assert_eq!(MOST_REAL, 2048);
+        assert_eq!(Bill::of(2048).real.unwrap().ports, (64 + 32) * 64 * 8);
+        assert!(Bill::of(2049).real.is_none());
     }
 }

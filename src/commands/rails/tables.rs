@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use dynamiccl_env::rails::bom::{Bill, Electrical};
+use dynamiccl_env::rails::bom::{Bill, Electrical, MOST_REAL};
 use dynamiccl_env::rails::{SCALE_UPS, TECHNOLOGIES, Technology};
 use serde::Serialize;
 
@@ -70,7 +70,14 @@ impl Bills {
 impl fmt::Display for Bills {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Bill { servers, gpus, optical, ideal, real } = self.bill;
-        writeln!(f, "# {servers} servers, {gpus} GPUs; fibres and hosts are left out\n#")?;
+        writeln!(f, "# {servers} servers, {gpus} GPUs; fibres and hosts are left out")?;
+        if real.is_none() {
+            writeln!(
+                f,
+                "# note: no network of 64-port switches: two tiers of them join {MOST_REAL} servers"
+            )?;
+        }
+        writeln!(f, "#")?;
         let mut table = Table::new([
             Column::left("rails"),
             Column::right("ports").unit("(per GPU)"),
@@ -79,7 +86,8 @@ impl fmt::Display for Bills {
             Column::right("optical cost").unit("(%)"),
             Column::right("optical power").unit("(%)"),
         ]);
-        for (name, electrical) in [("ideal switches", ideal), ("64-port switches", real)] {
+        let real = real.map(|real| ("64-port switches", real));
+        for (name, electrical) in [("ideal switches", ideal)].into_iter().chain(real) {
             let Electrical { ports, whole, cost_change, power_change } = electrical;
             table.row([
                 name.to_owned(),
