@@ -73,8 +73,25 @@ pub struct RailsArgs {
 /// A time in µs that may be none.
 fn delay(word: &str) -> Result<f64, String> {
     let number = word.trim_end_matches(|c: char| c.is_alphabetic());
-    if number.trim().parse() == Ok(0.0) {
+    let unit = &word[number.len()..];
+    let is_unit = unit.is_empty() || format!("1{unit}").parse::<Micros>().is_ok();
+    if is_unit && number.trim().parse() == Ok(0.0) {
         return Ok(0.0);
     }
     word.parse::<Micros>().map(|micros| micros.0).map_err(|error| error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_delay_may_be_none_but_of_a_time() {
+        for (word, micros) in [("0", 0.0), ("0ms", 0.0), ("0 s", 0.0), ("0.0µs", 0.0), ("15ms", 15e3)] {
+            assert_eq!(delay(word), Ok(micros), "{word}");
+        }
+        for bad in ["0bananas", "0m", "15", "ms", "-1ms", ""] {
+            assert!(delay(bad).unwrap_err().contains("is not a time"), "{bad}");
+        }
+    }
 }
