@@ -84,7 +84,7 @@ impl Plan {
             learned: self.learned.as_ref().and_then(|_| found("learned")),
             hoisted: 100.0 * (hoisted / baseline_s - 1.0),
             windows_ms: self.job.profile.windows.iter().map(|us| us / 1e3).collect(),
-            notes: notes(self.learned.is_some()),
+            notes: notes(self.learned.is_some(), repetitions.len()),
             controllers,
             curve,
         })
@@ -141,9 +141,11 @@ fn job(args: &RailsArgs) -> Result<Job> {
     Ok(job)
 }
 
-fn notes(learned: bool) -> Vec<String> {
+fn notes(learned: bool, repetitions: usize) -> Vec<String> {
+    let of =
+        if repetitions > 1 { format!(" of the first of {repetitions} repetitions") } else { String::new() };
     let mut notes = vec![
-        "hindsight has seen the iterations: it says what is reachable, and no controller can be it".to_owned(),
+        format!("hindsight has seen the iterations{of}: it says what is reachable, and no controller can be it"),
         "hoisted is advice for the framework (gather a stage's parameters when the iteration begins) and is counted \
          for nobody: neither a control plane nor a tuner can do it"
             .to_owned(),
