@@ -80,6 +80,10 @@ impl Climb<'_> {
     fn attempt(&mut self, parts: &mut Parts, ms: &mut f64, change: impl Fn(&mut Parts)) {
         let mut changed = parts.clone();
         change(&mut changed);
+        // Half of the changes are none.
+        if changed == *parts {
+            return;
+        }
         let ring = joined(&changed);
         if self.setting.schedule.total() * self.table.slowest_of(&ring) >= *ms {
             return;
