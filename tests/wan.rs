@@ -153,6 +153,20 @@ fn what_is_no_wan_is_an_error() {
     ] {
         Dir::new().run(&format!("wan {words}")).assert_error(&format!("error: {expected}"));
     }
+    for (words, says) in [
+        (
+            "--gpus 128 --search held-karp",
+            "--search held-karp: 64 GPUs of a datacentre: it takes up to 12; use local",
+        ),
+        (
+            "--gpus 16 --datacentres 16 --search exact",
+            "--search exact: 1.3e12 rings: it takes up to 20000; use local",
+        ),
+    ] {
+        let said = Dir::new().run(&format!("wan {words}"));
+        assert_eq!(said.code, 2, "{words}: {}", said.stdout);
+        assert!(said.stderr.contains(says), "{words}: {}", said.stderr);
+    }
     let said = Dir::new().run("wan --search held-carp");
     assert!(said.stderr.contains("did you mean \"held-karp\"?"), "{}", said.stderr);
 }

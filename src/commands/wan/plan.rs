@@ -62,6 +62,9 @@ impl<'a> Plan<'a> {
         let setting =
             setting.with_collective(collective).with_context(|| format!("--collective {collective}"))?;
         setting.check()?;
+        if let Some(method) = args.search {
+            method.check(&setting.network).with_context(|| format!("--search {method}"))?;
+        }
         Ok(Plan { args, setting })
     }
 

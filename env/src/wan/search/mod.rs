@@ -9,6 +9,7 @@ mod held_karp;
 mod local;
 mod table;
 
+use std::fmt;
 use std::str::FromStr;
 
 use dynamiccl_spec::words::{UnknownWord, look_up};
@@ -16,7 +17,7 @@ use serde::Serialize;
 
 use super::arrangement::Work;
 use super::traffic::Sample;
-use super::{Arrangement, Network, Ring, Routes, Setting};
+use super::{Arrangement, Network, Ring, Routes, Setting, WanError};
 use held_karp::HeldKarp;
 use table::Table;
 
@@ -41,14 +42,42 @@ pub enum Method {
 impl Method {
     /// The best method that is quick enough.
     pub fn of(network: &Network) -> Self {
-        let largest = network.datacentres().iter().map(|datacentre| datacentre.gpus).max().unwrap_or(0);
-        if rings(network) <= MOST_RINGS {
-            Method::Exact
-        } else if largest <= MOST_OF_ONE && network.datacentres().len() <= MOST_ORDERED {
-            Method::HeldKarp
-        } else {
-            Method::Local
-        }
+        let quick = |method: &Method| method.excess(network).is_none();
+        [Method::Exact, Method::HeldKarp].into_iter().find(quick).unwrap_or(Method::Local)
+    }
+
+    /// An error where it would take too long, or more memory than there is.
+    pub fn check(self, network: &Network) -> Result<(), WanError> {
+        let Some((what, count, most)) = self.excess(network) else { return Ok(()) };
+        let count = if count < 1e9 { format!("{count}") } else { format!("{:.1e}", count.min(f64::MAX)) };
+        let remedy = format!("it takes up to {most}; use {}", Method::of(network));
+        Err(WanError::value(what, count, &remedy))
+    }
+
+    /// What a network has more of than this method is quick with: what, how many, and the most.
+    fn excess(self, network: &Network) -> Option<(&'static str, f64, f64)> {
+        let datacentres = network.datacentres();
+        let largest = datacentres.iter().map(|datacentre| datacentre.gpus).max().unwrap_or(0);
+        let limits = match self {
+            Method::Exact => vec![("rings", rings(network), MOST_RINGS)],
+            Method::HeldKarp => vec![
+                ("GPUs of a datacentre", largest as f64, MOST_OF_ONE as f64),
+                ("datacentres", datacentres.len() as f64, MOST_ORDERED as f64),
+            ],
+            Method::Local => Vec::new(),
+        };
+        limits.into_iter().find(|(_, count, most)| count > most)
+    }
+}
+
+/// The words of the methods.
+const WORDS: [(&str, Method); 3] =
+    [("exact", Method::Exact), ("held-karp", Method::HeldKarp), ("local", Method::Local)];
+
+impl fmt::Display for Method {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let word = WORDS.iter().find(|(_, method)| method == self).map_or("", |(word, _)| word);
+        f.pad(word)
     }
 }
 
@@ -56,8 +85,7 @@ impl FromStr for Method {
     type Err = UnknownWord;
 
     fn from_str(s: &str) -> Result<Self, UnknownWord> {
-        let known = [("exact", Method::Exact), ("held-karp", Method::HeldKarp), ("local", Method::Local)];
-        look_up("search", s, &known)
+        look_up("search", s, &WORDS)
     }
 }
 
@@ -195,6 +223,26 @@ mod tests {
         let of = |datacentres, gpus| Method::of(&Network::even(datacentres, gpus, 2).unwrap());
         assert_eq!([of(2, 4), of(2, 8), of(2, 13)], [Method::Exact, Method::HeldKarp, Method::Local]);
         assert_eq!([of(3, 3), of(6, 4)], [Method::Exact, Method::Local]);
+        for method in [Method::Exact, Method::HeldKarp, Method::Local] {
+            assert_eq!(method.to_string().parse(), Ok(method));
+        }
         assert!("helt-karp".parse::<Method>().unwrap_err().to_string().contains("held-karp"));
+    }
+
+    #[test]
+    fn what_would_never_end_is_refused_with_a_way_out() {
+        let said = |method: Method, datacentres, gpus| {
+            let network = Network::even(datacentres, gpus, 2).unwrap();
+            method.check(&network).map_err(|error| error.to_string())
+        };
+        let held_karp = said(Method::HeldKarp, 2, 64).unwrap_err();
+        assert_eq!(held_karp, "64 GPUs of a datacentre: it takes up to 12; use local");
+        let many = said(Method::HeldKarp, 16, 1).unwrap_err();
+        assert_eq!(many, "16 datacentres: it takes up to 5; use local");
+        let exact = said(Method::Exact, 16, 1).unwrap_err();
+        assert_eq!(exact, "1.3e12 rings: it takes up to 20000; use local");
+        assert!(said(Method::Exact, 2, 512).unwrap_err().contains("use local"));
+        assert!(said(Method::Exact, 2, 8).unwrap_err().ends_with("use held-karp"));
+        assert_eq!([said(Method::HeldKarp, 2, 12), said(Method::Local, 16, 64)], [Ok(()), Ok(())]);
     }
 }
