@@ -120,7 +120,7 @@ impl Comparison<'_> {
         courses: &Courses,
         step: impl Fn(u64) -> Result<(), X>,
     ) -> Result<Option<Threshold>, X> {
-        self.best(courses, Threshold::candidates(), step)
+        self.best(courses, Threshold::candidates(self.setting), step)
     }
 
     /// What somebody comes to on traffic that nobody has seen.

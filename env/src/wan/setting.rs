@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::clock::Hop;
 use super::traffic::Sample;
-use super::{Network, Ring, Routes, Schedule, WanError};
+use super::{Arrangement, Network, Ring, Routes, Schedule, WanError, Work};
 
 /// ms that a chunk of 1 MB takes at 1 Gbit/s.
 const MS_PER_MB: f64 = 8.0;
@@ -98,6 +98,13 @@ impl Setting {
             }
         }
         Ok(())
+    }
+
+    /// ms of a collective where nobody chooses and every link is in the middle of its range.
+    pub(super) fn middle_ms(&self) -> f64 {
+        let middle = |link: usize| self.range(link).iter().sum::<f64>() / 2.0;
+        let sample = Sample::of((0..self.network.links()).map(middle));
+        Work::default().time(self, &Arrangement::usual(&self.network), &sample)
     }
 
     /// A hop inside a datacentre.

@@ -125,8 +125,8 @@ impl Document {
             rows.push(("best cadence", figures, words.replace("every 0", "never")));
         }
         if let Some(Tuned { figures, by }) = &self.threshold {
-            let words = format!("rebuild above {} ms, reroute above {} ms", by.rebuild_ms, by.reroute_ms);
-            rows.push(("threshold", figures, words.replace(&format!("above {} ms", f64::MAX), "never")));
+            let words = format!("rebuild {}, reroute {}", above(by.rebuild_ms), above(by.reroute_ms));
+            rows.push(("threshold", figures, words));
         }
         rows.extend(self.learned.as_ref().map(|figures| ("learned", figures, String::new())));
         rows.extend(self.clairvoyant.as_ref().map(|figures| ("clairvoyant", figures, String::new())));
@@ -138,6 +138,15 @@ impl Document {
         let (from, to) = (self.best_cadence.as_ref()?.figures.mean_ms, self.clairvoyant.as_ref()?.mean_ms);
         (from > to).then(|| 100.0 * (from - figures.mean_ms) / (from - to))
     }
+}
+
+/// What must be gained, with as many digits as somebody reads.
+fn above(ms: f64) -> String {
+    if ms == Threshold::NEVER {
+        return "never".to_owned();
+    }
+    let short = format!("{ms:.2e}").parse().unwrap_or(ms);
+    format!("above {short} ms")
 }
 
 impl fmt::Display for Document {
