@@ -6,9 +6,10 @@ use dynamiccl_env::calibrate::sweep::{LeftOut, group};
 use dynamiccl_env::calibrate::{Group, calibrate_all};
 use dynamiccl_env::cluster::{Calibration, Cluster};
 use dynamiccl_env::measure::sweep::{self, Sweep};
-use dynamiccl_env::model::{Constants, ConstantsFile};
+use dynamiccl_env::model::{Call, Constants, ConstantsFile};
 use dynamiccl_env::statistics::median;
 use dynamiccl_env::swept::machine;
+use dynamiccl_env::validate::sweeps::PreparedSweep;
 use dynamiccl_spec::ChunkChoice;
 
 /// The recorded sweeps, with every second cell only.
@@ -91,4 +92,25 @@ fn lines_of_chunk_sizes_are_learnt_from_where_nccl_asks_for_them() {
         (some.samples.len(), left_out),
         (own, LeftOut { settings: 0, chunks: sweep.rows.len() - own })
     );
+}
+
+/// Ranks that were started with fewer threads take the same pairs, on other channels.
+#[test]
+fn launches_are_those_of_the_threads_that_ranks_were_started_with() {
+    let cluster = Cluster::load("h200_shared").unwrap();
+    let own = sweeps(false).swap_remove(0);
+    let few = Sweep { threads: Some(64), ..own.clone() };
+    let [own_calls, few_calls] = [&own, &few].map(|sweep| {
+        let of = groups(&cluster, std::slice::from_ref(sweep)).swap_remove(0);
+        of.samples.iter().map(|sample| sample.call).collect::<Vec<_>>()
+    });
+    assert_eq!(own_calls.len(), few_calls.len());
+    assert!(own_calls.iter().zip(&few_calls).all(|(own, few)| own.pair == few.pair));
+    let differ = |own: &Call, few: &Call| (own.threads, own.channels) != (few.threads, few.channels);
+    assert!(own_calls.iter().zip(&few_calls).any(|(own, few)| differ(own, few)));
+
+    let constants = ConstantsFile::full().nominal();
+    let [own_calls, few_calls] =
+        [&own, &few].map(|sweep| PreparedSweep::new(sweep).unwrap().residuals(&constants));
+    assert!(own_calls.iter().zip(&few_calls).any(|((own, _), (few, _))| differ(own, few)));
 }

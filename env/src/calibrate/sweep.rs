@@ -18,7 +18,7 @@ pub struct LeftOut {
 
 /// The samples of a sweep on its machine, and which of its lines say nothing.
 pub fn group(machine: &Machine, sweep: &Sweep) -> Result<(Group, LeftOut), ClusterError> {
-    let communicator = machine.communicator()?;
+    let communicator = machine.started_with(sweep.threads)?;
     let has_knob = communicator.version().has_chunk_knob();
     let (rows, chunks): (Vec<&SweepRow>, Vec<_>) =
         sweep.rows.iter().partition(|row| has_knob || row.chunk == ChunkChoice::Own);

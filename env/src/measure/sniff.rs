@@ -57,6 +57,9 @@ fn read_csv(mut sheet: Sheet, file: &Path) -> Result<Log, MeasureError> {
     let is_sweep = sheet.has("median_us");
     if is_sweep {
         sheet.require(&sweep::COLUMNS)?;
+        if !sheet.has("nthreads") {
+            own_threads_beside(file)?;
+        }
     } else {
         sheet.require(&["collective", "size_bytes", "time_us"])?;
     }
@@ -76,6 +79,7 @@ fn read_csv(mut sheet: Sheet, file: &Path) -> Result<Log, MeasureError> {
         }
         source = Some(this);
         if is_sweep {
+            of_own_threads(&sheet)?;
             log.ranks = Some(sheet.whole("ranks")?);
             match sweep::row_of(&sheet)?.plain() {
                 Some(row) => log.rows.push(row),
@@ -95,6 +99,19 @@ fn read_csv(mut sheet: Sheet, file: &Path) -> Result<Log, MeasureError> {
         log.warnings.push(format!("{other_chunks} rows with chunk sizes other than NCCL's own left out"));
     }
     if log.rows.is_empty() { Err(sheet.no_rows()) } else { Ok(log) }
+}
+
+/// What to do with a sweep of other threads than NCCL's own: a log says nothing of threads.
+const NO_LOG: &str = "give it as a sweep, not as a log: a log has NCCL's own threads";
+
+fn of_own_threads(sheet: &Sheet) -> Result<(), MeasureError> {
+    if matches!(sheet.text("nthreads"), "" | "0") { Ok(()) } else { Err(sheet.bad("nthreads", NO_LOG)) }
+}
+
+fn own_threads_beside(file: &Path) -> Result<(), MeasureError> {
+    let Some(threads) = sweep::threads_beside(file)? else { return Ok(()) };
+    let at = Fault::new(&sweep::About::path(file), 0, threads.to_string(), NO_LOG);
+    Err(MeasureError::Bad { what: "threads".to_owned(), at })
 }
 
 #[cfg(test)]

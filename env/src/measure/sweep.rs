@@ -270,6 +270,11 @@ fn read_file(file: &Path) -> Result<Vec<Sweep>, MeasureError> {
     if sweeps.is_empty() { Err(sheet.no_rows()) } else { Ok(sweeps) }
 }
 
+/// Threads that the file beside a sweep says for all of its lines, where no column says them.
+pub(super) fn threads_beside(sweep: &Path) -> Result<Option<u32>, MeasureError> {
+    Ok(About::of(sweep)?.all_threads().filter(|&threads| threads > 0))
+}
+
 /// The row of the current line.
 pub(super) fn row_of(sheet: &Sheet) -> Result<SweepRow, MeasureError> {
     let median_us = sheet.positive("median_us")?;

@@ -3,6 +3,8 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use dynamiccl_spec::Overrides;
+
 use super::SweptError;
 use super::release::Release;
 use crate::cluster::{Cluster, ClusterError, CommOptions, InterLink};
@@ -28,10 +30,17 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// The communicator of all ranks.
+    /// The communicator of all ranks, with NCCL's own threads.
     pub(crate) fn communicator(&self) -> Result<Communicator, ClusterError> {
+        self.started_with(None)
+    }
+
+    /// The communicator of ranks that were started with so many threads of a block, or with NCCL's own. NCCL's times do not
+    /// depend on them, so that it takes the same pairs, but with fewer threads it takes other channels.
+    pub(crate) fn started_with(&self, threads: Option<u32>) -> Result<Communicator, ClusterError> {
         let (ranks_per_node, version) = (Some(self.place.ranks_per_node), self.release.version);
-        let options = CommOptions { ranks_per_node, version, ..CommOptions::default() };
+        let overrides = Overrides { threads, ..Overrides::default() };
+        let options = CommOptions { ranks_per_node, version, overrides, ..CommOptions::default() };
         self.cluster.communicator(self.place.nodes, &options)
     }
 

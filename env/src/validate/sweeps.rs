@@ -77,7 +77,7 @@ impl PreparedSweep {
     /// Works out what NCCL launched for every line of a sweep.
     pub fn new(sweep: &Sweep) -> Result<Self, SweptError> {
         let machine = machine_of(sweep, None)?;
-        let communicator = machine.communicator()?;
+        let communicator = machine.started_with(sweep.threads)?;
         let mut cells: BTreeMap<(Collective, u64), PreparedCell> = BTreeMap::new();
         let chunks = machine.release.version.has_chunk_knob();
         let (rows, left_out): (Vec<&SweepRow>, Vec<_>) =

@@ -174,9 +174,14 @@ fn threads_chunks_and_compute_have_columns_where_they_were_varied() {
         sweep::read(folder(&[("s.csv", &forced)]).path()).expect_err("nothing was forced").to_string();
     assert!(error.contains("s.csv:2: bad chunk \"half\"; name the algorithm"), "{error}");
     let one = MORE.lines().take(3).map(|line| format!("{line}\n")).collect::<String>();
-    let dir = folder(&[("s.csv", &one)]);
-    let log = read_log(&dir.path().join("s.csv")).expect("a log");
+    let dir = folder(&[("s.csv", &one), ("own.csv", &one.replace(",128,", ",0,"))]);
+    let log = read_log(&dir.path().join("own.csv")).expect("a log");
     assert_eq!((log.rows.len(), log.warnings.len()), (1, 1));
+    let error = read_log(&dir.path().join("s.csv")).expect_err("threads of its own").to_string();
+    assert!(error.contains("s.csv:2: bad nthreads \"128\"; give it as a sweep"), "{error}");
+    let dir = folder(&[("s.csv", SWEEP), ("s.csv.about.json", r#"{"threads": [256]}"#)]);
+    let error = read_log(&dir.path().join("s.csv")).expect_err("threads of its own").to_string();
+    assert!(error.contains("s.csv.about.json: bad threads \"256\"; give it as a sweep"), "{error}");
 }
 
 #[test]
