@@ -2,7 +2,7 @@
 //! and the one that gains most without ever losing much.
 //!
 //! The worlds are kept ones of another seed than `eval` has by default, and held-out clusters take no part:
-//! what is chosen here must not have seen what it is judged by.
+//! what is chosen here must not have seen what it is judged by. No margin is told what calls take, for no plugin is.
 
 use std::sync::Arc;
 
@@ -49,9 +49,9 @@ pub struct Tried {
     pub margin: f32,
     /// NCCL's own time over the policy's.
     pub speedup: f64,
-    /// The policy's time over the oracle's, less 1, with feedback.
+    /// The policy's time over the oracle's, less 1, call by call.
     pub regret: f64,
-    /// The same without.
+    /// The same with each kind of call decided as a job's first.
     pub regret_hold: f64,
     /// The smallest speed-up of a cell.
     pub worst_cell: f64,
@@ -113,7 +113,7 @@ fn entrant(source: &Frozen, margin: f32) -> Entrant {
     let policy =
         Policy::new(source.about.name.clone(), &source.weights, Guard::Spreads(margin), source.hash());
     let policy = Arc::new(policy);
-    let make = move |_| Box::new(PolicyTuner::new(Arc::clone(&policy), Some(PolicyTuner::REFRESH))) as _;
+    let make = move |_| Box::new(PolicyTuner::new(Arc::clone(&policy), None)) as _;
     Entrant::tuner(&format!("margin {margin}"), make)
 }
 
