@@ -7,7 +7,8 @@ use super::recent::Recent;
 use crate::search::Search;
 use crate::settings::OwnSettings;
 
-/// Decisions without an answer after which the best known setting is used: nobody may be measuring.
+/// Decisions after which the best known setting is used where nobody has told of a call, for nobody may be measuring; and calls
+/// with other knobs after which a trial is believed never to run.
 const PATIENCE: u32 = 64;
 
 /// Settings that stay in the lookup table after the search. Of many noisy times the shortest was lucky: used
@@ -22,8 +23,8 @@ pub struct Kind {
     trial: Option<Running>,
     recent: Recent,
     best: Knobs,
-    /// Decisions since the trial, or what came after the search, was last answered.
-    unanswered: u32,
+    /// Decisions since a call of this kind was last told of.
+    silence: u32,
 }
 
 /// A trial under way.
@@ -32,6 +33,8 @@ struct Running {
     wanted: usize,
     times: [f64; MOST_CALLS],
     got: usize,
+    /// Decisions that ended in a call with other knobs, since these last ran.
+    others: u32,
 }
 
 /// What to run, and whether it is a trial of something not believed best.
@@ -48,7 +51,7 @@ impl Kind {
         let settings = OwnSettings::new(&query.gated.mask, query.gated.own?);
         let search = Some((method.make)(&settings, &query.call.table, seed));
         let best = query.own();
-        let mut kind = Kind { settings, search, trial: None, recent: Recent::default(), best, unanswered: 0 };
+        let mut kind = Kind { settings, search, trial: None, recent: Recent::default(), best, silence: 0 };
         kind.go_on(method);
         Some(kind)
     }
@@ -60,9 +63,9 @@ impl Kind {
 
     /// The knobs of the next call.
     pub fn next(&mut self) -> Next {
-        self.unanswered = self.unanswered.saturating_add(1);
+        self.silence = self.silence.saturating_add(1);
         match &self.trial {
-            Some(trial) if self.unanswered <= PATIENCE => {
+            Some(trial) if self.silence <= PATIENCE && trial.others < PATIENCE => {
                 Next { knobs: trial.knobs, exploratory: trial.knobs != self.best }
             }
             _ => Next { knobs: self.best, exploratory: false },
@@ -71,14 +74,14 @@ impl Kind {
 
     /// What a call of this kind took; infinite where these knobs cannot run.
     pub fn learn(&mut self, knobs: &Knobs, micros: f64, method: &Method) {
+        let decided = std::mem::take(&mut self.silence) > 0;
         let Some(trial) = &mut self.trial else {
-            self.unanswered = 0;
             self.recent.update(knobs, micros);
             self.best = self.recent.fastest().unwrap_or(self.best);
             return;
         };
         if trial.knobs == *knobs {
-            self.unanswered = 0;
+            trial.others = 0;
             trial.times[trial.got] = micros;
             trial.got += 1;
             if micros == f64::INFINITY {
@@ -87,10 +90,12 @@ impl Kind {
                 let micros = middle(&mut trial.times[..trial.wanted]);
                 self.conclude(micros, method);
             }
-        } else if self.unanswered > PATIENCE {
-            // Calls are measured, but a gate has kept the trial from ever running.
-            self.unanswered = 0;
-            self.conclude(f64::INFINITY, method);
+        } else if decided {
+            trial.others += 1;
+            if trial.others > PATIENCE {
+                // Calls are measured, but a gate has kept the trial from ever running.
+                self.conclude(f64::INFINITY, method);
+            }
         }
     }
 
@@ -118,8 +123,8 @@ impl Kind {
         };
         let wanted = (f64::from(method.calls) * trial.resource + 0.5) as usize;
         let knobs = self.settings.knobs(&trial.point);
-        self.trial =
-            Some(Running { knobs, wanted: wanted.clamp(1, MOST_CALLS), times: [0.0; MOST_CALLS], got: 0 });
+        let (wanted, times) = (wanted.clamp(1, MOST_CALLS), [0.0; MOST_CALLS]);
+        self.trial = Some(Running { knobs, wanted, times, got: 0, others: 0 });
     }
 }
 
@@ -132,7 +137,60 @@ fn middle(times: &mut [f64]) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use dynamiccl_spec::{Algorithm, Head, Mask, Pair, PairMask, Protocol};
+
     use super::*;
+    use crate::online::method::GRID;
+
+    const OWN: Pair = Pair::new(Algorithm::Ring, Protocol::Simple);
+
+    /// A kind of which NCCL's own knobs have been timed, with another trial under way.
+    fn kind() -> (Kind, Knobs) {
+        let mask = Mask::ALL.only(Head::Path, 0).only(Head::Threads, 0);
+        let settings = OwnSettings::new(&mask.with_pairs(PairMask::NONE.with(OWN)), OWN);
+        let search = Some(Box::new(crate::search::Sequence::grid(settings.space(), settings.own())) as Box<_>);
+        let best = settings.knobs(&settings.own());
+        let mut kind = Kind { settings, search, trial: None, recent: Recent::default(), best, silence: 0 };
+        kind.go_on(&GRID);
+        kind.learn(&best, 10.0, &GRID);
+        let trial = kind.trial().unwrap();
+        assert!(trial != best && kind.next().exploratory);
+        (kind, trial)
+    }
+
+    #[test]
+    fn a_trial_outlives_a_silence() {
+        let (mut kind, trial) = kind();
+        let best = kind.best;
+        (1..PATIENCE).for_each(|_| assert_eq!(kind.next().knobs, trial));
+        (0..100).for_each(|_| assert_eq!(kind.next().knobs, best));
+        kind.learn(&best, 10.0, &GRID);
+        assert!(kind.trial() == Some(trial) && kind.next().knobs == trial);
+        kind.learn(&trial, 5.0, &GRID);
+        assert_eq!(kind.best, trial);
+    }
+
+    #[test]
+    fn a_trial_that_never_runs_while_calls_are_told_is_given_up() {
+        let (mut kind, trial) = kind();
+        let best = kind.best;
+        kind.learn(&best, 10.0, &GRID);
+        for _ in 1..PATIENCE {
+            assert_eq!(kind.next().knobs, trial);
+            kind.learn(&best, 10.0, &GRID);
+        }
+        assert_eq!((kind.next().knobs, kind.trial()), (best, Some(trial)));
+        kind.learn(&best, 10.0, &GRID);
+        assert!(kind.trial().is_some_and(|next| next != trial));
+    }
+
+    #[test]
+    fn what_ran_undecided_says_nothing_of_a_trial() {
+        let (mut kind, trial) = kind();
+        let best = kind.best;
+        (0..3 * PATIENCE).for_each(|_| kind.learn(&best, 10.0, &GRID));
+        assert!(kind.trial() == Some(trial) && kind.next().knobs == trial);
+    }
 
     #[test]
     fn one_pause_does_not_move_the_middle() {

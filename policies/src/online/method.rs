@@ -73,9 +73,7 @@ pub const EPSILON: Method = Method {
     calls: 1,
     budget: f64::INFINITY,
     before: false,
-    make: |settings, table, seed| {
-        Box::new(Bandit::new(settings.arms(table), Rule::Epsilon { start: 0.3, halves: 50.0 }, seed))
-    },
+    make: |settings, table, seed| Box::new(Bandit::new(settings.arms(table), Rule::EPSILON, seed)),
 };
 
 /// Exhaustive grid search, a call for every setting.

@@ -23,6 +23,11 @@ pub enum Rule {
     },
 }
 
+impl Rule {
+    /// ε-greedy as every tuner and `tune` have it.
+    pub const EPSILON: Rule = Rule::Epsilon { start: 0.3, halves: 50.0 };
+}
+
 /// What calls differ by from one to the next, in ln µs, before there is anything to tell it from.
 const SPREAD: f64 = 0.05;
 /// How many calls that first belief is worth.

@@ -121,7 +121,7 @@ impl Task {
             Method::Tpe => Box::new(Tpe::new(space, start, seed)),
             Method::Coordinate => Box::new(Coordinate::new(space, start)),
             Method::Bandit => bandit(Rule::Ucb),
-            Method::Epsilon => bandit(Rule::Epsilon { start: 0.3, halves: 50.0 }),
+            Method::Epsilon => bandit(Rule::EPSILON),
             Method::Bayes => return None,
         })
     }
