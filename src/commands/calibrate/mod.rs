@@ -33,6 +33,7 @@ pub fn run(args: &CalibrateArgs, session: &Session) -> Result<Ending> {
     let fit = Fit::new(&cluster, samples, &constants).with_context(|| names(files))?;
     let report = Report::new(args, &cluster, source, &fit);
     let text = format!("# {}\n{}", report.provenance(), fit.cluster.to_toml()?);
+    readable(&name(&args.out), &text).with_context(|| names(files))?;
     out.finish(text.as_bytes())?;
     session.report("calibrate", &report)?;
     Ok(Ending::Done)
@@ -49,6 +50,12 @@ fn apart(args: &CalibrateArgs) -> Result<()> {
         .reads("--constants", [&args.constants.constants])
         .writes("--out", [&args.out])?;
     Ok(())
+}
+
+/// An error where no command would read the file: the machine is too far from any that there is.
+fn readable(file: &str, text: &str) -> Result<()> {
+    let read = Cluster::from_toml(file, text).map(|_| ());
+    read.context("no machine is so far from its description; check --cluster, --nodes and the times")
 }
 
 /// What the logs or the sweeps measured, and where.
@@ -72,4 +79,18 @@ fn measure(args: &CalibrateArgs, cluster: &mut Cluster) -> Result<(Samples, Sour
 /// Files on one line.
 fn names(logs: &[PathBuf]) -> String {
     logs.iter().map(|log| name(log)).collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_no_command_would_read_is_not_written() {
+        let mut cluster = Cluster::load("dgx_a100").unwrap();
+        assert!(readable("mine.toml", &cluster.to_toml().unwrap()).is_ok());
+        cluster.calibration.launch = 243.5;
+        let error = format!("{:#}", readable("mine.toml", &cluster.to_toml().unwrap()).unwrap_err());
+        assert!(error.contains("mine.toml: calibration.launch = 243.5: must be 0.01 to 100"), "{error}");
+    }
 }
