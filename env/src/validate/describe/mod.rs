@@ -73,7 +73,10 @@ fn counts(table: &Table) -> Result<Counts, String> {
         return Ok(Counts { nodes, gpus, hosts: 1 });
     }
     let hosts = (RACK / gpus.max(1)).clamp(1, nodes);
-    Ok(Counts { nodes: nodes.div_ceil(hosts), gpus: gpus * hosts, hosts })
+    if !nodes.is_multiple_of(hosts) {
+        return Err("the last rack is only partly filled".to_owned());
+    }
+    Ok(Counts { nodes: nodes / hosts, gpus: gpus * hosts, hosts })
 }
 
 fn version(text: &str) -> Version {

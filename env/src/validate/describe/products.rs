@@ -55,8 +55,8 @@ const PRODUCTS: [Product; 27] = [
     product("rtx pro 6000", 120, 188, None, 40.0),
     product("6000d", 120, 156, None, 40.0),
     product("h800", 90, 132, nvlink(Switch, 8, 163.5), 45.0),
-    product("h20", 90, 78, nvlink(Switch, 18, 370.0), 45.0),
     product("h200", 90, 132, nvlink(Switch, 18, 370.0), 45.0),
+    product("h20", 90, 78, nvlink(Switch, 18, 370.0), 45.0),
     product("h100 pcie", 90, 114, nvlink(Pairs, 12, 120.0), 45.0),
     product("h100", 90, 132, nvlink(Switch, 18, 370.0), 45.0),
     product("a100-pcie", 80, 108, None, 20.0),
@@ -80,4 +80,18 @@ pub fn of(name: &str) -> Product {
     const UNNAMED: Product = product("", 80, 108, None, 20.0);
     let name = name.to_lowercase();
     PRODUCTS.iter().find(|product| name.contains(product.pattern)).copied().unwrap_or(UNNAMED)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_name_hides_a_more_specific_one() {
+        for (at, product) in PRODUCTS.iter().enumerate() {
+            let hidden = PRODUCTS[at..].iter().skip(1).find(|later| later.pattern.contains(product.pattern));
+            assert!(hidden.is_none(), "{} hides {hidden:?}", product.pattern);
+        }
+        assert_eq!([of("NVIDIA H200").sms, of("H20 96 GB").sms], [132, 78]);
+    }
 }
