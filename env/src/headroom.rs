@@ -9,6 +9,7 @@ use dynamiccl_spec::math::{exp, ln};
 
 use crate::cluster::{Cluster, CommOptions};
 use crate::sim::{Setting, Simulator};
+use crate::statistics::geometric_mean;
 use crate::world::World;
 
 /// Node counts that are asked for, where a cluster has graphs for them.
@@ -64,9 +65,7 @@ pub fn survey(cluster: &Cluster, nodes: &[u32], sizes: &[u64], worlds: &[World])
 
 /// Geometric mean of the cells' headroom; nothing without cells.
 pub fn mean<'a>(cells: impl IntoIterator<Item = &'a Cell>) -> Option<f64> {
-    let (sum, count) =
-        cells.into_iter().fold((0.0, 0.0), |(sum, n), cell| (sum + ln(cell.headroom), n + 1.0));
-    (count > 0.0).then(|| exp(sum / count))
+    geometric_mean(cells.into_iter().map(|cell| cell.headroom))
 }
 
 /// Geometric mean over the worlds, and the two settings in the first of them.

@@ -20,6 +20,7 @@ use crate::cluster::{
 use crate::measure::tables::Table;
 use crate::nccl::graph::{Graphs, PathType};
 use crate::nccl::{Communicator, Version};
+use crate::swept::{Release, VERSION};
 use network::Network;
 use products::Product;
 
@@ -57,7 +58,7 @@ impl Describer {
             *self.searched.entry(format!("{hardware:?} {span:?}")).or_insert_with(|| hardware.graphs(span));
         let graphs = graphs.ok_or("NCCL's search finds no graph on such a machine")?;
         let cluster = cluster(table, &product, counts, &hardware, network, graphs);
-        let options = CommOptions { version: version(&table.nccl_version), ..CommOptions::default() };
+        let options = CommOptions { version: version(&table.nccl_version)?, ..CommOptions::default() };
         let communicator = cluster.communicator(counts.nodes, &options).map_err(|error| error.to_string())?;
         Ok((cluster, communicator))
     }
@@ -79,12 +80,13 @@ fn counts(table: &Table) -> Result<Counts, String> {
     Ok(Counts { nodes: nodes / hosts, gpus: gpus * hosts, hosts })
 }
 
-fn version(text: &str) -> Version {
-    match text.split('.').nth(1).and_then(|minor| minor.parse::<u32>().ok()) {
-        Some(30..) => Version::V2_30,
-        Some(29) => Version::V2_29,
-        _ => Version::V2_28,
+/// The release whose choices are reproduced for the one that a table states, if it states one.
+fn version(stated: &str) -> Result<Version, String> {
+    if stated.is_empty() {
+        return Ok(VERSION);
     }
+    let release = Release::of(stated).ok_or_else(|| format!("\"{stated}\" is no release of NCCL"))?;
+    Ok(release.version)
 }
 
 /// How NVLink joins the GPUs, as far as the words of a table say.
@@ -199,5 +201,48 @@ fn cluster(
             part: Vec::new(),
         },
         calibration: Calibration::default(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn racks_that_are_partly_filled_are_not_described() {
+        let of = |nodes: u32| {
+            let table = Table { nodes: Some(nodes), ..table() };
+            counts(&table).map(|counts| (counts.nodes, counts.gpus))
+        };
+        assert_eq!([1, 4, 18, 36].map(of), [Ok((1, 4)), Ok((1, 16)), Ok((1, 72)), Ok((2, 72))]);
+        assert!(of(19).is_err_and(|why| why.contains("partly")));
+    }
+
+    #[test]
+    fn a_table_has_the_release_that_it_states() {
+        let of = |stated: &str| version(stated).ok();
+        assert_eq!(["", "2.18", "2.28.9"].map(of), [Some(Version::V2_28); 3]);
+        assert_eq!([of("2.29.7"), of("2.31.2")], [Some(Version::V2_29), Some(Version::V2_30)]);
+        assert_eq!(version("v2"), Err("\"v2\" is no release of NCCL".to_owned()));
+    }
+
+    fn table() -> Table {
+        let word = String::new;
+        Table {
+            id: word(),
+            source_url: word(),
+            gpu: "GB200".to_owned(),
+            nodes: None,
+            gpus_per_node: Some(4),
+            intra: "NVL72".to_owned(),
+            inter: word(),
+            inter_gbps: word(),
+            nccl_version: word(),
+            notes: word(),
+            health: Default::default(),
+            dtype: None,
+            rows: Vec::new(),
+            left_out: 0,
+        }
     }
 }
