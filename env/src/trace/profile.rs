@@ -16,7 +16,7 @@ use super::lines::Lines;
 use super::ranks::{Ranks, Record};
 use super::{PROFILE_SCHEMA, Trace, TracedCall};
 
-const HEADER_KEYS: [&str; 3] = ["schema", "host", "pid"];
+const HEADER_KEYS: [&str; 4] = ["schema", "host", "pid", "start"];
 const CALL_KEYS: [&str; 16] = [
     "comm",
     "rank",
@@ -41,11 +41,15 @@ const CLOCKS: [&str; 3] = ["gpu", "host", "launch"];
 #[derive(Default)]
 pub(super) struct Profile {
     ranks: Ranks,
-    processes: HashMap<(String, u64), u32>,
+    processes: HashMap<Process, u32>,
     hosts: HashMap<String, u32>,
     dropped: u64,
     untimed: u64,
 }
+
+/// A host's name, the id of a process there, and when that began: containers give the same id again and again. Earlier releases
+/// do not say when.
+type Process = (String, u64, Option<u64>);
 
 /// Who wrote the lines.
 #[derive(Clone, Copy)]
@@ -81,9 +85,10 @@ impl Profile {
         let host = fields.text("host")?;
         let host = fields.required("host", host)?;
         let pid = fields.required_whole("pid", 0..=u64::MAX)?;
+        let start = fields.whole("start", 0..=u64::MAX)?;
         fields.finish(&HEADER_KEYS)?;
         let next = self.processes.len() as u32;
-        let process = *self.processes.entry((host.clone(), pid)).or_insert(next);
+        let process = *self.processes.entry((host.clone(), pid, start)).or_insert(next);
         let next = self.hosts.len() as u32;
         let host = *self.hosts.entry(host).or_insert(next);
         Ok(Writer { process, host })

@@ -74,6 +74,25 @@ fn ranks_of_one_process_are_one_view() {
     assert!(trace.warnings.is_empty(), "{:?}", trace.warnings);
 }
 
+/// In a container the processes of two runs have the same id.
+#[test]
+fn processes_of_one_id_are_told_apart_by_when_they_began() {
+    let line = |comm: &str| {
+        format!(
+            r#"{{"comm":"{comm}","rank":0,"ranks":1,"nodes":1,"seq":0,"coll":"broadcast","bytes":8,"t_us":1,"us":2,"clock":"gpu"}}"#
+        )
+    };
+    let followed = |first: &str, second: &str| {
+        parse(&[first, &line("0x1"), second, &line("0x2")]).unwrap().header.communicators.len()
+    };
+    let began = |start: u32| HEADER.replace('}', &format!(",\"start\":{start}}}"));
+    assert_eq!(followed(&began(5), &began(5)), 2);
+    assert_eq!(followed(&began(5), &began(6)), 1);
+    assert_eq!(followed(HEADER, HEADER), 2, "earlier releases do not say");
+    let said = parse(&[&HEADER.replace('}', ",\"start\":\"now\"}")]).unwrap_err().to_string();
+    assert!(said.contains("bad start"), "{said}");
+}
+
 /// Profiler v1 to v3 do not say how large a communicator is.
 #[test]
 fn an_unsaid_size_is_what_was_seen() {

@@ -28,10 +28,11 @@ impl Journal {
     /// Opens a process's file, or goes on with it, in a folder that is made where it is not there.
     pub fn open(folder: &Path, host: &str, max: u64) -> io::Result<Self> {
         fs::create_dir_all(folder)?;
-        let pid = std::process::id();
-        let name = format!("dynamiccl-{host}-{pid}-{}", process_start());
+        let (pid, start) = (std::process::id(), process_start());
+        let name = format!("dynamiccl-{host}-{pid}-{start}");
         let path = folder.join(format!("{name}.jsonl"));
-        let header = format!("{{\"schema\":\"{SCHEMA}\",\"host\":\"{host}\",\"pid\":{pid}}}\n");
+        let header =
+            format!("{{\"schema\":\"{SCHEMA}\",\"host\":\"{host}\",\"pid\":{pid},\"start\":{start}}}\n");
         let old = folder.join(format!("{name}.old.jsonl"));
         let mut journal = Journal { path, old, header, file: None, length: 0, part_max: max / 2 };
         journal.open_file()?;
@@ -128,8 +129,9 @@ mod tests {
         let mut second = Journal::open(&folder.0.join("made"), "n1", 1 << 20).unwrap();
         second.write(&line(3)).unwrap();
         let text = fs::read_to_string(second.path()).unwrap();
+        let (pid, start) = (std::process::id(), process_start());
         let header =
-            format!(r#"{{"schema":"dynamiccl-profile-1","host":"n1","pid":{}}}"#, std::process::id());
+            format!(r#"{{"schema":"dynamiccl-profile-1","host":"n1","pid":{pid},"start":{start}}}"#);
         assert_eq!(text, format!("{header}\n{}{}{}", line(1), line(2), line(3)));
     }
 

@@ -209,7 +209,8 @@ impl Communicator {
         }
         self.logged.store(number + 1, Relaxed);
         let call = query.call;
-        let own = query.gated.own.map_or("nothing".to_owned(), |pair| pair.to_string());
+        // What it takes of its whole table: gates may hold a tuner to fewer pairs.
+        let own = call.table.best().map_or("nothing".to_owned(), |(pair, _)| pair.to_string());
         let done = match (self.hot.mode, answer.entry()) {
             (_, None) => "left to NCCL".to_owned(),
             (Mode::Act | Mode::Driven, Some(_)) => answer.to_string(),
