@@ -116,7 +116,9 @@ fn a_joint_search_writes_a_table_with_its_checksum() {
     assert_eq!((&document["joint"], &document["method"]), (&true.into(), &"mraco".into()));
     let table: Value = serde_json::from_str(&read(&dir, "t.json")).unwrap();
     assert_eq!((&table["checksum"], &table["topology"]), (&document["checksum"], &document["topology"]));
-    assert_eq!(table["entries"][0]["micros"], document["calls"][0]["best_us"]);
+    // The table has what the search believes, the document what is true.
+    let [believed, truth] = [&table["entries"][0]["micros"], &document["calls"][0]["best_us"]].map(number);
+    assert!((believed / truth).ln().abs() < 0.05, "{believed} {truth}");
     assert!(number(&document["calls"][0]["gain"]) >= 1.0);
     assert!(number(&document["trials"]) <= 20.0);
 }

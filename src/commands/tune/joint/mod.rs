@@ -80,33 +80,37 @@ impl<'a> Plan<'a> {
         Ok(calls)
     }
 
-    /// Tunes one call by noisy trials; times in the result are true.
+    /// Tunes one call by noisy trials, which alone say what is kept; how good the best of it is, true times say.
     fn tune(&self, task: &Task<'_>, seed: u64, advance: &Advance<'_>) -> Result<Tuned> {
-        let mut search = search(self.args.method, seed);
+        let space = space();
+        let (calls, mut search) = (calls(&space), search(space, self.args.method, seed));
         let mut noise = Random::of(seed, 1);
         let budget = budget(self.args.method, self.args.budget).map_or(f64::INFINITY, f64::from);
         while let Some(trial) = search.ask_within(budget) {
-            let spread = self.args.noise / (CALLS * trial.resource).sqrt();
+            let spread = self.args.noise / (calls * trial.resource).sqrt();
             search.tell(task.micros(&setting(&trial.point)) * exp(spread * noise.normal()));
             advance(0)?;
         }
-        let ranked = search.ranked(KEPT);
-        let timed = |found: &Found| {
-            let setting = setting(&found.point);
-            (setting, task.micros(&setting))
-        };
-        let mut best: Vec<(Setting, f64)> = ranked.iter().map(timed).collect();
-        best.sort_by(|a, b| a.1.total_cmp(&b.1));
-        ensure!(!best.is_empty(), "--budget leaves no trial that runs: give more");
-        let start_us = task.micros(&Setting::start());
-        Ok(Tuned::new(task.collective, task.bytes, search.spent(), start_us, &best))
+        let believed = |found: &Found| (setting(&found.point), found.micros);
+        let kept: Vec<(Setting, f64)> = search.ranked(KEPT).iter().map(believed).collect();
+        ensure!(!kept.is_empty(), "--budget leaves no trial that runs: give more");
+        let [best_us, start_us] = [kept[0].0, Setting::start()].map(|setting| task.micros(&setting));
+        Ok(Tuned::new(task.collective, task.bytes, search.spent(), [best_us, start_us], kept))
     }
 }
 
-fn search(method: Method, seed: u64) -> Box<dyn Search> {
+fn space() -> Space {
     let dimension =
         |d: usize| if ORDERED[d] { Dimension::ordered(SIZES[d]) } else { Dimension::named(SIZES[d]) };
-    let space = Space::new(&std::array::from_fn::<_, DIMENSIONS, _>(dimension));
+    Space::new(&std::array::from_fn::<_, DIMENSIONS, _>(dimension))
+}
+
+/// Calls of a full measurement: a smallest part of it is a call at least.
+fn calls(space: &Space) -> f64 {
+    CALLS.max(f64::from(Schedule::of(space.points()).most))
+}
+
+fn search(space: Space, method: Method, seed: u64) -> Box<dyn Search> {
     let start = Point::at(START.map(|value| value as u8));
     match method {
         Method::Grid => Box::new(Sequence::grid(space, start)),
@@ -120,4 +124,15 @@ fn search(method: Method, seed: u64) -> Box<dyn Search> {
 
 fn setting(point: &Point) -> Setting {
     Setting::at(std::array::from_fn(|d| point.value(d)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_trial_is_a_part_of_a_call() {
+        let space = space();
+        assert!(calls(&space) >= f64::from(Schedule::of(space.points()).most) && calls(&space) >= CALLS);
+    }
 }

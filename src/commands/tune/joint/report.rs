@@ -46,15 +46,16 @@ pub struct Tuned {
 }
 
 impl Tuned {
-    /// What was found; the settings are in order.
+    /// What was found: the true times of the first setting and of MSCCL's own, and the settings in the search's order with the
+    /// times that it believes.
     pub fn new(
         collective: Collective,
         bytes: u64,
         trials: f64,
-        start_us: f64,
-        kept: &[(Setting, f64)],
+        [best_us, start_us]: [f64; 2],
+        kept: Vec<(Setting, f64)>,
     ) -> Self {
-        let (best, best_us) = kept[0];
+        let best = kept[0].0;
         Tuned {
             collective,
             bytes,
@@ -63,7 +64,7 @@ impl Tuned {
             start_us,
             gain: start_us / best_us,
             best,
-            kept: kept.to_vec(),
+            kept,
         }
     }
 
