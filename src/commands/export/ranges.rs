@@ -1,6 +1,6 @@
 //! Where a tuner changes its mind as calls grow: ranges of sizes with one answer each.
 
-use dynamiccl_env::asking::Asking;
+use dynamiccl_env::asking::{Asked, Asking};
 use dynamiccl_spec::{Collective, Head, Pair, Path, ThreadChoice, Tuner};
 
 /// Sizes that are looked at: 1 KiB to 16 GiB.
@@ -43,11 +43,14 @@ pub fn of(tuner: &mut dyn Tuner, asking: &Asking, collective: Collective) -> Ans
     let mut more = false;
     let ranges = between(&mut |bytes| {
         let mut asked = asking.call(collective, bytes, 1);
-        // Nor can a table say a chunk, and a pair that only wins with one would lose.
+        // Nor can a table say a chunk or threads, and a pair that only wins with them would lose.
         asked.gated.mask = asked.gated.mask.only(Head::Chunk, 0);
         // A table is written before anything can be measured.
-        let knobs = tuner.decide(&asking.query(&asked), &mut |_| None).knobs;
-        more |= knobs.path != Path::Nccl || knobs.threads != ThreadChoice::OWN;
+        let mut decide = |asked: &Asked| tuner.decide(&asking.query(asked), &mut |_| None).knobs;
+        more |= decide(&asked).threads != ThreadChoice::OWN;
+        asked.gated.mask = asked.gated.mask.only(Head::Threads, 0);
+        let knobs = decide(&asked);
+        more |= knobs.path != Path::Nccl;
         let realised = asking.realise(&asked, &knobs)?;
         Some(Launch { pair: realised.pair, channels: realised.max_channels })
     });
