@@ -289,6 +289,7 @@ fn what_cannot_be_judged_is_said_before_the_work() {
             "--workload smoke --against nccl --clusters dgx_a100",
             "error: --clusters goes with --workload cells",
         ),
+        ("--workload empty.csv --against nccl --tiers 2", "error: --tiers goes with simulated times"),
         ("--workload smoek --against nccl", "error: unknown curriculum \"smoek\""),
         ("--workload nope.jsonl --against nccl", "error: nope.jsonl: "),
         (

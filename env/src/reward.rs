@@ -20,7 +20,7 @@ const LOSS_CAP: f64 = 1e3;
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Weights {
-    /// Changed knobs.
+    /// Another launch.
     pub switch: f64,
     /// Congestion that own channels cause.
     pub congestion: f64,
@@ -45,7 +45,7 @@ pub struct Outcome {
     pub micros: f64,
     /// µs of NCCL's own choice for the same call in the same conditions.
     pub reference: f64,
-    /// Whether the knobs differ from the last call of the same communicator, collective and size.
+    /// Whether another launch ran than in the last call of the same communicator, collective and size octave.
     pub switched: bool,
     /// Congestion that own channels have caused, 0 to 1.
     pub congestion: f64,
@@ -66,7 +66,7 @@ pub struct Outcome {
 pub struct Terms {
     /// Time relative to NCCL's own choice.
     pub time: f64,
-    /// Changed knobs.
+    /// Another launch.
     pub switch: f64,
     /// Congestion.
     pub congestion: f64,

@@ -44,8 +44,8 @@ pub struct EvalArgs {
         ("workload", ArgPredicate::IsPresent, ON_JOBS),
     ])]
     pub against: Vec<String>,
-    /// Tiers of the machines, separated by commas
-    #[arg(long, value_name = "TIERS", value_delimiter = ',', default_value = "1,2,3,4")]
+    /// Tiers of the machines, separated by commas [default: 1,2,3,4]
+    #[arg(long, value_name = "TIERS", value_delimiter = ',')]
     #[arg(value_parser = whole::<u8>(0..=4))]
     pub tiers: Vec<u8>,
     /// Clusters by name or file, separated by commas [default: all that come with the program, but for the

@@ -148,7 +148,8 @@ mod tests {
     fn kind() -> (Kind, Knobs) {
         let mask = Mask::ALL.only(Head::Path, 0).only(Head::Threads, 0);
         let settings = OwnSettings::new(&mask.with_pairs(PairMask::NONE.with(OWN)), OWN);
-        let search = Some(Box::new(crate::search::Sequence::grid(settings.space(), settings.own())) as Box<_>);
+        let search =
+            Some(Box::new(crate::search::Sequence::grid(settings.space(), settings.own())) as Box<_>);
         let best = settings.knobs(&settings.own());
         let mut kind = Kind { settings, search, trial: None, recent: Recent::default(), best, silence: 0 };
         kind.go_on(&GRID);

@@ -125,7 +125,7 @@ impl<'a> Plan<'a> {
         if let Workload::Cells(machines) = &self.workload {
             return evaluation.cells(machines, &sizes(), &self.entrants, step);
         }
-        let (name, tiers) = (&self.args.workload, &self.args.tiers);
+        let (name, tiers) = (&self.args.workload, workload::tiers(self.args));
         if let Workload::Swept(sweeps, _) = &self.workload {
             let shown = Shown { topology: self.args.told, ..Shown::NOTHING };
             let judged = evaluation.sweeps(name, sweeps, shown, &self.entrants, step);

@@ -172,16 +172,22 @@ fn paths(tuner: &TunerReport) -> Option<String> {
     ))
 }
 
+/// Numbers as people list them: `1, 2 and 4`.
+fn listed(numbers: impl Iterator<Item = u8>) -> String {
+    let words: Vec<String> = numbers.map(|number| number.to_string()).collect();
+    match words.split_last() {
+        Some((last, before)) if !before.is_empty() => format!("{} and {last}", before.join(", ")),
+        _ => words.concat(),
+    }
+}
+
 /// One line on a tuner.
 pub fn verdict(report: &Report, tuner: &TunerReport) -> String {
     let Some(figures) = tuner.verdict() else { return format!("{}: no call was judged", tuner.name) };
     let over = match (&tuner.overall, tuner.tiers.as_slice()) {
         (None, _) => "held-out clusters".to_owned(),
         (_, [only]) => format!("tier {}", only.tier),
-        (_, tiers) => {
-            let ends = [tiers.first(), tiers.last()].map(|tier| tier.map_or(0, |tier| tier.tier));
-            format!("tiers {} to {}", ends[0], ends[1])
-        }
+        (_, tiers) => format!("tiers {}", listed(tiers.iter().map(|tier| tier.tier))),
     };
     let whole = figures.cumulative.last_key_value().map_or_else(String::new, |(calls, ratio)| {
         let jobs = figures.cumulative_episodes;
@@ -196,4 +202,17 @@ pub fn verdict(report: &Report, tuner: &TunerReport) -> String {
         figures.worst_cell,
         place(&figures.worst_at)
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tiers_are_listed_and_not_spanned() {
+        assert_eq!(
+            [&[4][..], &[1, 4], &[1, 2, 4]].map(|tiers| listed(tiers.iter().copied())),
+            ["4", "1 and 4", "1, 2 and 4"]
+        );
+    }
 }

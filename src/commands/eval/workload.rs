@@ -16,6 +16,9 @@ use dynamiccl_env::trace::Trace;
 use super::joined;
 use crate::args::{CELLS, EvalArgs};
 
+/// Tiers that are judged at where nobody names any.
+const TIERS: [u8; 4] = [1, 2, 3, 4];
+
 /// The stage that says how a recorded job is run.
 const AROUND_TRACES: &str = "smoke";
 
@@ -83,7 +86,16 @@ fn is_sweep(path: &Path) -> bool {
     is_csv(path) || entries.any(|entry| is_csv(&entry.path()))
 }
 
+/// The tiers that are judged at.
+pub fn tiers(args: &EvalArgs) -> &[u8] {
+    if args.tiers.is_empty() { &TIERS } else { &args.tiers }
+}
+
 fn swept(args: &EvalArgs) -> Result<Workload> {
+    ensure!(
+        args.tiers.is_empty(),
+        "--tiers goes with simulated times: a recorded sweep is of one machine, whose tier it has; leave it out"
+    );
     let cluster = one_cluster(args)?.map(Cluster::load).transpose()?;
     let sweeps = Swept::read(Path::new(&args.workload), cluster.as_ref())?;
     let warnings = sweeps.iter().flat_map(|swept| swept.notes()).collect();
@@ -101,12 +113,12 @@ fn one_cluster(args: &EvalArgs) -> Result<Option<&str>> {
 
 fn cells(args: &EvalArgs) -> Result<Workload> {
     let nodes = if args.nodes.is_empty() { &NODES[..] } else { &args.nodes };
-    let machines = Machine::list(&args.clusters, nodes, &args.tiers)?;
+    let machines = Machine::list(&args.clusters, nodes, tiers(args))?;
     if machines.is_empty() {
         bail!(
             "no machine is left: none of these clusters has graphs for --nodes {} at --tiers {}; name others",
             joined(nodes),
-            joined(&args.tiers)
+            joined(tiers(args))
         );
     }
     let nccl = args.nccl.unwrap_or_default();

@@ -130,8 +130,7 @@ mod tests {
         second.write(&line(3)).unwrap();
         let text = fs::read_to_string(second.path()).unwrap();
         let (pid, start) = (std::process::id(), process_start());
-        let header =
-            format!(r#"{{"schema":"dynamiccl-profile-1","host":"n1","pid":{pid},"start":{start}}}"#);
+        let header = format!(r#"{{"schema":"dynamiccl-profile-1","host":"n1","pid":{pid},"start":{start}}}"#);
         assert_eq!(text, format!("{header}\n{}{}{}", line(1), line(2), line(3)));
     }
 

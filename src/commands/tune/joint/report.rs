@@ -56,16 +56,7 @@ impl Tuned {
         kept: Vec<(Setting, f64)>,
     ) -> Self {
         let best = kept[0].0;
-        Tuned {
-            collective,
-            bytes,
-            trials,
-            best_us,
-            start_us,
-            gain: start_us / best_us,
-            best,
-            kept,
-        }
+        Tuned { collective, bytes, trials, best_us, start_us, gain: start_us / best_us, best, kept }
     }
 
     /// Its entries in a table.
