@@ -53,3 +53,13 @@ fn first_decisions_are_logged_and_later_ones_are_not() {
         "{lines:?}"
     );
 }
+
+/// What NCCL would take depends on nothing that is asked of us.
+#[test]
+fn what_nccl_would_take_is_said_whatever_a_tuner_is_held_to() {
+    let taken = |set: &[(&str, &str)]| {
+        let line = |line: &String| line.split_once(';').expect("a decision").0.to_owned();
+        said("5", set)[1..].iter().map(line).collect::<Vec<_>>()
+    };
+    assert_eq!(taken(&[]), taken(&[("DYNAMICCL_DETERMINISTIC", "1")]));
+}
