@@ -12,7 +12,7 @@ use dynamiccl_env::cluster::Cluster;
 use dynamiccl_env::headroom::{Cell, NODES, mean, sizes, survey};
 use dynamiccl_env::model::ConstantsFile;
 use dynamiccl_env::world::World;
-use dynamiccl_spec::{Algorithm, Collective, Pair, Protocol};
+use dynamiccl_spec::{Algorithm, Collective};
 
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
@@ -78,14 +78,11 @@ fn one_node_leaves_nothing_above_256_mib() {
 ///   small sizes, so they rest on the model alone.
 /// * 16 DGX-2, 256 ranks: one LL channel with few threads, because NCCL's threshold grows with the ranks; on
 ///   ABCI 64 KiB took 30 µs with all threads and 135 µs with the fewest.
-/// * `tier4`, whose file says that a hop in LL is 5.5 times as short as one in Simple: a ring in LL on one channel
-///   against two channels of Simple, with the worlds' residuals.
 /// * A WAN of 1 ms a hop, of which NCCL's prediction knows nothing: a ring of 8 crosses it 14 times where a tree
 ///   crosses it 6 times. The cluster is in no curriculum: nobody learns from it.
 fn ceiling(cell: &Cell) -> f64 {
     match cell.cluster.as_str() {
         "h200_shared" if cell.best.realised.pair.algorithm == Algorithm::Pat => 3.2,
-        "tier4" if cell.best.realised.pair == Pair::new(Algorithm::Ring, Protocol::LL) => 3.5,
         "tier4" | "tcp10g_1gpu" if cell.own.realised.pair != cell.best.realised.pair => 3.3,
         "wan100g_1gpu" if cell.collective == Collective::AllReduce => 4.6,
         "a40_8_nvlink" | "a40_8_pcie" if cell.collective == Collective::AllReduce => 4.2,

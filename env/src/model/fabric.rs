@@ -144,11 +144,11 @@ impl Fabric {
         let calibration = cluster.calibration;
         self.inter = *constants.hop.inter(inter.link);
         if let Some(hop) = inter.hop {
-            // The file states whole hops; what the CPU adds per channel is part of them.
-            let Hop { alpha, serial, .. } = &mut self.inter;
-            for ((alpha, serial), whole) in alpha.iter_mut().zip(serial).zip(hop) {
-                *serial = serial.min(whole);
-                *alpha = whole - *serial;
+            // The file states whole hops; what the CPU adds per channel is part of them, and no hop is without it.
+            for (alpha, (whole, serial)) in
+                self.inter.alpha.iter_mut().zip(hop.into_iter().zip(self.inter.serial))
+            {
+                *alpha = (whole - serial).max(0.0);
             }
         }
         // Sweeps over sockets of one host have rounds of PAT that are quicker than hops of a ring. Nobody has
