@@ -119,7 +119,7 @@ fn reward_terms() -> String {
         let is = match name {
             "time" => "− true time ÷ true time of NCCL's own choice in the same conditions, clipped",
             "switch" => {
-                "− weight where the knobs differ from the last call of the same communicator, collective and size octave"
+                "− weight where another launch runs (pair, channels, threads, chunk or path) than in the last call of the same communicator, collective and size octave"
             }
             "congestion" => "− weight × queues that own channels have filled before the call, 0 to 1",
             "probe" => "− weight where the action was sampled and is not the policy's preference",

@@ -91,6 +91,10 @@ impl<R: Rules> Task<R> {
         into.history.fill(0.0);
         assert_eq!((into.context.len(), into.history.len()), (CONTEXT_WIDTH, HISTORY_WIDTH));
         into.context[catalogue::slot("pipeline_role").expect("a feature").start] = 1.0;
+        if call > 0 {
+            // Every call is measured, and its time says nothing: nobody remembers anything of a job that is told none.
+            into.history[catalogue::slot("has_feedback").expect("a feature").start] = 1.0;
+        }
         // A size that means nothing: no two episodes look the same, and it must be learned to be ignored.
         into.context[JOB_WIDTH + catalogue::slot("log2_bytes").expect("a feature").start] = self.rng.random();
         into.mask = Mask::FIRST.all_bits();
