@@ -37,6 +37,9 @@ const TWICE: f64 = 2.0;
 /// How much faster (ln) the network may believe knobs to be than they were measured. Beyond that the machine has changed since:
 /// the network has heard of it from other calls, and what it believes of other pairs is of now.
 const OUTDATED: f64 = 0.3;
+/// Calls of a kind after which what was measured of a setting before may be outdated; twice as many with every time that this was
+/// found out.
+const OLD: u32 = 8;
 /// How often other pairs are tried because they may be faster, though nothing that was measured says so.
 const GUESSES: u32 = 4;
 
@@ -52,8 +55,12 @@ struct Kind {
     notes: Vec<Note>,
     /// How far (ln) a call is from the mean of its setting: the mean, and over how many.
     apart: (f64, f64),
+    /// How many calls were learned from.
+    calls: u32,
     /// How often NCCL's own were asked for.
     asked: u32,
+    /// How often what was outdated was measured anew.
+    renewed: u32,
     /// How often other pairs were tried that had not been measured to be faster.
     guesses: u32,
 }
@@ -66,6 +73,8 @@ struct Note {
     mean: f64,
     /// How many calls it is over.
     times: f64,
+    /// The last of them, among the calls of its kind.
+    last: u32,
 }
 
 /// What might be faster.
@@ -100,14 +109,22 @@ impl Notes {
 
     /// The decision, or what the notes say instead.
     pub fn weigh(&mut self, query: &Query<'_>, decision: Decision) -> Decision {
-        match self.instead(query, &decision.knobs) {
+        // Without a spread it is not the network that says so.
+        let believed = decision.spread.and(decision.knobs.pair).and_then(|pair| decision.micros.get(pair));
+        let believed = believed.map(|micros| ln(f64::from(micros)));
+        match self.instead(query, &decision.knobs, believed) {
             Some((knobs, exploratory)) => Decision { exploratory, ..Decision::chosen(query, knobs) },
             None => decision,
         }
     }
 
-    /// Knobs to use instead of the wanted ones, and whether only to learn about them.
-    fn instead(&mut self, query: &Query<'_>, wanted: &Knobs) -> Option<(Knobs, bool)> {
+    /// Knobs to use instead of the wanted ones, of which these ln µs are believed, and whether only to learn about them.
+    fn instead(
+        &mut self,
+        query: &Query<'_>,
+        wanted: &Knobs,
+        believed: Option<f64>,
+    ) -> Option<(Knobs, bool)> {
         let kind = self.kinds.get_mut(&Key::of(query))?;
         let (now, own) = (*kind.of(wanted)?, query.own());
         let doubtful = kind.of(&own).is_none_or(|own| own.times < TWICE && kind.surely_faster(&now, own));
@@ -121,6 +138,10 @@ impl Notes {
         let faster =
             kind.notes.iter().filter(|note| kind.surely_faster(note, &now) && legal(query, &note.knobs));
         let fastest = faster.min_by(|a, b| a.mean.total_cmp(&b.mean))?;
+        if kind.is_outdated(&now, believed) {
+            kind.renewed += 1;
+            return Some((now.knobs, true));
+        }
         Some((fastest.knobs, false))
     }
 
@@ -169,7 +190,7 @@ fn legal(query: &Query<'_>, knobs: &Knobs) -> bool {
 
 impl Default for Kind {
     fn default() -> Self {
-        Kind { notes: Vec::new(), apart: USUAL, asked: 0, guesses: 0 }
+        Kind { notes: Vec::new(), apart: USUAL, calls: 0, asked: 0, renewed: 0, guesses: 0 }
     }
 }
 
@@ -188,6 +209,12 @@ impl Kind {
         self.guesses < GUESSES
     }
 
+    /// Whether knobs were last measured so long ago that the machine may have changed, and are believed (ln µs) to be faster now.
+    fn is_outdated(&self, note: &Note, believed: Option<f64>) -> bool {
+        let old = OLD.saturating_mul(1 << self.renewed.min(16));
+        self.calls - note.last >= old && believed.is_some_and(|believed| believed + OUTDATED < note.mean)
+    }
+
     /// Whether nothing that was measured says that this is faster than `now` (ln µs).
     fn is_guess(&self, trial: &Trial, now: f64) -> bool {
         match trial {
@@ -203,14 +230,17 @@ impl Kind {
 
     fn learn(&mut self, knobs: Knobs, log: f64) {
         let usual = self.apart.0;
+        self.calls = self.calls.saturating_add(1);
+        let last = self.calls;
         if let Some(note) = self.notes.iter_mut().find(|note| note.knobs == knobs) {
             let off = log - note.mean;
             let (mean, calls) = &mut self.apart;
             *calls += 1.0;
             *mean += (off.abs().min(2.0 * *mean + PAUSE) - *mean) / *calls;
+            note.last = last;
             return note.add(log, 2.0 * usual + PAUSE);
         }
-        let new = Note { knobs, mean: log, times: 1.0 };
+        let new = Note { knobs, mean: log, times: 1.0, last };
         if self.notes.len() < SETTINGS {
             self.notes.push(new);
         } else if let Some(slowest) = self.notes.iter_mut().max_by(|a, b| a.mean.total_cmp(&b.mean)) {
@@ -291,7 +321,7 @@ mod tests {
 
     /// What becomes of a wish for so many channels.
     fn instead(notes: &mut Notes, channels: u8) -> Option<(Knobs, bool)> {
-        ask(1 << 20, Mask::ALL, |query| notes.instead(query, &knobs(channels)))
+        ask(1 << 20, Mask::ALL, |query| notes.instead(query, &knobs(channels), None))
     }
 
     #[test]
@@ -334,6 +364,35 @@ mod tests {
             Some((knobs(8), false)),
             "nor is NCCL's own kept where it is slower"
         );
+    }
+
+    #[test]
+    fn what_is_believed_to_be_faster_by_now_is_measured_anew_ever_more_rarely() {
+        let wish = |notes: &mut Notes, micros: f64| {
+            ask(1 << 20, Mask::ALL, |query| notes.instead(query, &knobs(8), Some(ln(micros))))
+        };
+        let begun = || {
+            let mut notes = Notes::default();
+            (0..4).for_each(|_| learn(&mut notes, 8, 200.0));
+            (0..8).for_each(|_| learn(&mut notes, 0, 100.0));
+            notes
+        };
+        let renewed = |micros: f64| {
+            let mut notes = begun();
+            let trial = |_: &usize| {
+                let (instead, trial) = wish(&mut notes, micros).expect("the other was faster");
+                let [channels, took] = if instead == knobs(8) { [8, 200] } else { [0, 100] };
+                learn(&mut notes, channels, f64::from(took));
+                trial
+            };
+            (0..100).filter(trial).collect::<Vec<_>>()
+        };
+        assert_eq!(renewed(180.0), [0; 0], "much as it was measured");
+        assert_eq!(renewed(50.0), [0, 17, 50]);
+        let mut notes = begun();
+        assert_eq!(wish(&mut notes, 50.0), Some((knobs(8), true)));
+        learn(&mut notes, 8, 50.0);
+        assert_eq!(wish(&mut notes, 50.0), None, "the machine has changed");
     }
 
     #[test]
@@ -456,14 +515,14 @@ mod tests {
         assert_eq!(ChannelChoice::VALUES[2], 2);
         let channels = Mask::ALL.bits(Head::Channels) & !(1 << 2);
         let mask = Mask::ALL.with(Head::Channels, channels);
-        assert_eq!(ask(1 << 20, mask, |query| notes.instead(query, &knobs(8))), None);
+        assert_eq!(ask(1 << 20, mask, |query| notes.instead(query, &knobs(8), None)), None);
     }
 
     #[test]
     fn kinds_do_not_share_notes_and_both_kinds_and_settings_are_few() {
         let mut notes = Notes::default();
         learn(&mut notes, 8, 120.0);
-        assert_eq!(ask(1 << 21, Mask::ALL, |query| notes.instead(query, &knobs(8))), None);
+        assert_eq!(ask(1 << 21, Mask::ALL, |query| notes.instead(query, &knobs(8), None)), None);
         for bytes in 1..3000 {
             ask(bytes, Mask::ALL, |query| notes.learn(query, &Measured { knobs: knobs(1), micros: 1.0 }));
         }
