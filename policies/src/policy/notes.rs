@@ -119,12 +119,7 @@ impl Notes {
     }
 
     /// Knobs to use instead of the wanted ones, of which these ln µs are believed, and whether only to learn about them.
-    fn instead(
-        &mut self,
-        query: &Query<'_>,
-        wanted: &Knobs,
-        believed: Option<f64>,
-    ) -> Option<(Knobs, bool)> {
+    fn instead(&mut self, query: &Query<'_>, wanted: &Knobs, believed: Option<f64>) -> Option<(Knobs, bool)> {
         let kind = self.kinds.get_mut(&Key::of(query))?;
         let (now, own) = (*kind.of(wanted)?, query.own());
         let doubtful = kind.of(&own).is_none_or(|own| own.times < TWICE && kind.surely_faster(&now, own));
