@@ -53,7 +53,7 @@ fn a_policy_fitted_to_a_sweep_wins_there_and_on_the_next_one() {
     dir.borrow(FIRST, "first.csv");
     dir.borrow(SECOND, "second.csv");
     let words = "live train --sweep first.csv --judge second.csv --out mine.safetensors \
-                 --doubt 0 --enough 0.97 --seconds 110 --fail-below 0.95 --json";
+                 --doubt 0 --enough 0.97 --seconds 110 --fail-below 0.95 --seed 2 --json";
     let document = dir.run(words).json();
     assert_eq!((&document["way"], &document["calls"]), (&"sweep".into(), &serde_json::Value::Null));
     assert!(number(&document["seconds"]) < 120.0, "{document}");
