@@ -165,7 +165,9 @@ fn what_cannot_be_fitted_is_an_error() {
         assert_eq!(said.code, 2, "{words}: {}", said.stderr);
         assert!(said.stderr.contains(expected), "{words}: {}", said.stderr);
     }
-    assert!(!dir.names().contains(&"mine.safetensors".to_owned()));
+    dir.run("live train --sweep odd.csv --out mine.csv")
+        .assert_error("error: --out mine.csv: a policy ends in .safetensors");
+    assert!(!dir.names().iter().any(|name| name.starts_with("mine")));
 }
 
 /// A sweep with 128 threads over loopback, and one with other threads over a link.

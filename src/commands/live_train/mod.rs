@@ -23,7 +23,7 @@ use super::live::lived;
 use super::policy_file::shipped;
 use super::train::settings;
 use crate::args::LiveTrainArgs;
-use crate::atomic::{Apart, OutFile};
+use crate::atomic::{Apart, OutFile, ends_in};
 use crate::exit::Ending;
 use crate::interrupt::Interrupted;
 use crate::session::{Session, cores};
@@ -42,6 +42,7 @@ const IDLE: u32 = 8;
 /// Makes the plan and carries it out.
 pub fn run(args: &LiveTrainArgs, session: &Session) -> Result<Ending> {
     apart(args)?;
+    ends_in("--out", &args.out, &["safetensors"], "a policy")?;
     let created = Utc::now()?;
     let source = match args.policy.as_str() {
         SHIPPED => shipped()?,

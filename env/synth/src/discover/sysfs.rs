@@ -156,6 +156,7 @@ pub fn topology(functions: &[Function], cluster: &Cluster, file: &str) -> Result
     let nics = nics(functions, &gpus, cluster);
     let inside = Inside { functions, gpus, nics, cluster };
     let mut bridges: Vec<&str> = functions.iter().filter_map(|f| f.path.split('/').next()).collect();
+    bridges.sort_unstable();
     bridges.dedup();
     let socket = |bridge: &&str| Socket {
         host: 0,
