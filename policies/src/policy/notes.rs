@@ -206,7 +206,7 @@ impl Kind {
 
     /// Whether knobs were last measured so long ago that the machine may have changed, and are believed (ln µs) to be faster now.
     fn is_outdated(&self, note: &Note, believed: Option<f64>) -> bool {
-        let old = OLD.saturating_mul(1 << self.renewed.min(16));
+        let old = OLD << self.renewed.min(16);
         self.calls - note.last >= old && believed.is_some_and(|believed| believed + OUTDATED < note.mean)
     }
 

@@ -52,6 +52,11 @@ impl Schedule {
         }
     }
 
+    /// Calls of a full measurement: as usual, or as many as make its smallest part a whole call.
+    pub fn calls(&self) -> f64 {
+        f64::from(self.most.max(Schedule::FULL.most))
+    }
+
     /// The bracket with most samples and least resource for each (`s_max`).
     fn widest(&self) -> u32 {
         self.most.max(1).ilog(self.ratio.max(2))
@@ -304,6 +309,16 @@ mod tests {
         assert_eq!([0, 1, 2, 3].map(|rung| schedule.kept(3, rung)), [27, 9, 3, 1]);
         assert_eq!(schedule.resource(3, 0), 1.0 / 27.0);
         assert_eq!([0, 1, 2, 3].map(|s| schedule.resource(s, s)), [1.0; 4]);
+    }
+
+    #[test]
+    fn no_trial_is_a_part_of_a_call() {
+        let schedules = [Schedule::SHORT, Schedule::FULL, Schedule::LONG];
+        assert_eq!(schedules.map(|schedule| schedule.calls()), [27.0, 27.0, 81.0]);
+        for schedule in schedules {
+            let least = schedule.calls() * schedule.resource(schedule.widest(), 0);
+            assert!(least > 1.0 - 1e-9, "{schedule:?}: {least}");
+        }
     }
 
     /// As many settings as TuCCL's, with one valley per protocol.

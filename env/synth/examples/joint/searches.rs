@@ -6,8 +6,7 @@ use dynamiccl_policies::search::{Dimension, Point, Search, Space, drive};
 use dynamiccl_spec::math::exp;
 use dynamiccl_synth::joint::{DIMENSIONS, ORDERED, SIZES, START, Setting, Task};
 
-/// Fewest calls of a full measurement, and the spread of one.
-const CALLS: f64 = 27.0;
+/// The spread of a call.
 const NOISE: f64 = 0.05;
 
 /// What a search has found.
@@ -37,8 +36,7 @@ pub fn mraco(task: &Task<'_>, seed: u64) -> Found {
     let mut noise = Random::of(seed, 1);
     let start = Point::at(START.map(|value| value as u8));
     let schedule = Schedule::of(space().points());
-    // A smallest part of a full measurement is a call at least.
-    let calls = CALLS.max(f64::from(schedule.most));
+    let calls = schedule.calls();
     let mut search = Mraco::new(space(), start, &[1.0; 3], schedule, seed);
     let found = drive(&mut search, f64::INFINITY, |trial| {
         let spread = NOISE / (calls * trial.resource).sqrt();

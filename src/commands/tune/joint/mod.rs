@@ -14,7 +14,7 @@ use dynamiccl_synth::joint::table::Table;
 use dynamiccl_synth::joint::{DIMENSIONS, ORDERED, SIZES, START, Setting, Task};
 
 use super::task::budget;
-use super::{Advance, CALLS, cells};
+use super::{Advance, cells};
 use crate::args::{Method, TuneArgs};
 use crate::atomic::OutFile;
 use crate::commands::synth::synth_machine;
@@ -83,7 +83,8 @@ impl<'a> Plan<'a> {
     /// Tunes one call by noisy trials, which alone say what is kept; how good the best of it is, true times say.
     fn tune(&self, task: &Task<'_>, seed: u64, advance: &Advance<'_>) -> Result<Tuned> {
         let space = space();
-        let (calls, mut search) = (calls(&space), search(space, self.args.method, seed));
+        let calls = Schedule::of(space.points()).calls();
+        let mut search = search(space, self.args.method, seed);
         let mut noise = Random::of(seed, 1);
         let budget = budget(self.args.method, self.args.budget).map_or(f64::INFINITY, f64::from);
         while let Some(trial) = search.ask_within(budget) {
@@ -105,11 +106,6 @@ fn space() -> Space {
     Space::new(&std::array::from_fn::<_, DIMENSIONS, _>(dimension))
 }
 
-/// Calls of a full measurement: a smallest part of it is a call at least.
-fn calls(space: &Space) -> f64 {
-    CALLS.max(f64::from(Schedule::of(space.points()).most))
-}
-
 fn search(space: Space, method: Method, seed: u64) -> Box<dyn Search> {
     let start = Point::at(START.map(|value| value as u8));
     match method {
@@ -124,15 +120,4 @@ fn search(space: Space, method: Method, seed: u64) -> Box<dyn Search> {
 
 fn setting(point: &Point) -> Setting {
     Setting::at(std::array::from_fn(|d| point.value(d)))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn no_trial_is_a_part_of_a_call() {
-        let space = space();
-        assert!(calls(&space) >= f64::from(Schedule::of(space.points()).most) && calls(&space) >= CALLS);
-    }
 }
