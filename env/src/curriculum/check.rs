@@ -16,9 +16,9 @@ pub(super) fn schema(name: &str, schema: u32) -> Checked {
     require(name, "schema", schema, schema == known, &format!("this program reads schema {known}"))
 }
 
-/// Whether a row's share of its stages' steps is one.
-pub(super) fn share_of_steps(name: &str, share: f64) -> Checked {
-    require(name, "steps", share, share > 0.0 && share <= 1.0, "give a share above 0, at most 1")
+/// Whether a row's stages can have so many times their own steps.
+pub(super) fn times_steps(name: &str, times: f64) -> Checked {
+    require(name, "steps", times, times > 0.0 && times <= 100.0, "give a number above 0, at most 100")
 }
 
 /// Whether every number of a stage is in its range.

@@ -54,7 +54,7 @@ struct RowFile {
     schema: u32,
     description: String,
     stages: Vec<String>,
-    /// What share of their own steps the stages have.
+    /// How many times their own steps the stages have.
     #[serde(default = "all")]
     steps: f64,
 }
@@ -89,10 +89,10 @@ impl Curriculum {
         if row.stages.is_empty() {
             return Err(CurriculumError::value(name, "stages", "[]", "name at least one stage"));
         }
-        check::share_of_steps(name, row.steps)?;
+        check::times_steps(name, row.steps)?;
         let stages = row.stages.iter().map(|part| {
             let mut stage = load_stage(name, part, true)?;
-            stage.file.promotion = stage.file.promotion.of_steps(row.steps);
+            stage.file.promotion = stage.file.promotion.times(row.steps);
             Ok(Arc::new(stage))
         });
         let stages = stages.collect::<Result<_, CurriculumError>>()?;

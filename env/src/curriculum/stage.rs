@@ -185,9 +185,9 @@ pub struct Promotion {
 }
 
 impl Promotion {
-    /// The same with this share of its steps.
-    pub(super) fn of_steps(self, share: f64) -> Self {
-        let of = |steps: u64| ((steps as f64 * share) as u64).max(1);
+    /// The same with so many times its steps.
+    pub(super) fn times(self, factor: f64) -> Self {
+        let of = |steps: u64| ((steps as f64 * factor) as u64).max(1);
         Promotion { min_steps: of(self.min_steps), max_steps: of(self.max_steps), ..self }
     }
 }

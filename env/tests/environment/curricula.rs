@@ -31,6 +31,27 @@ fn full_is_the_three_stages_in_turn() {
 }
 
 #[test]
+fn a_row_stretches_or_shrinks_its_stages() {
+    let own: Vec<_> = ["stage1", "stage2", "stage3"].map(|name| stage(name).file.promotion).to_vec();
+    for (row, times) in [("full", 2.5), ("short", 0.1)] {
+        for (stage, own) in Curriculum::load(row).unwrap().stages.iter().zip(&own) {
+            let promotion = stage.file.promotion;
+            let wanted = [own.min_steps, own.max_steps].map(|steps| (steps as f64 * times) as u64);
+            assert_eq!([promotion.min_steps, promotion.max_steps], wanted, "{row}");
+            assert_eq!(promotion.regret, own.regret, "{row}: the bar is the same");
+        }
+    }
+    let folder = tempfile::tempdir().unwrap();
+    for times in ["0.0", "-1.0", "nan", "101.0"] {
+        let file = folder.path().join("row.toml");
+        let text = format!("schema = 1\ndescription = \"a row\"\nstages = [\"stage1\"]\nsteps = {times}\n");
+        std::fs::write(&file, text).unwrap();
+        let error = Curriculum::load(file.to_str().unwrap()).unwrap_err().to_string();
+        assert!(error.contains("steps = ") && error.contains("above 0, at most 100"), "{times}: {error}");
+    }
+}
+
+#[test]
 fn held_out_machines_are_in_no_curriculum() {
     for name in Curriculum::names() {
         for stage in Curriculum::load(name).unwrap().stages {
