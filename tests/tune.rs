@@ -109,6 +109,18 @@ fn a_run_that_goes_on_ends_where_an_unbroken_one_does() {
 }
 
 #[test]
+fn going_on_with_fewer_words_keeps_the_other_calls() {
+    let dir = Dir::new();
+    let words = "tune --method random --budget 3 --cluster dgx_a100 --nodes 1 --out n.json --resume";
+    for (more, calls) in [("--bytes 1M", 5), ("--bytes 4M", 10), ("--bytes 1M --collective reduce", 10)] {
+        assert_eq!(dir.run(&format!("{words} {more}")).code, 0);
+        let file: Value =
+            serde_json::from_str(&std::fs::read_to_string(dir.path("n.json")).unwrap()).unwrap();
+        assert_eq!(file["calls"].as_array().unwrap().len(), calls, "{more}");
+    }
+}
+
+#[test]
 fn what_cannot_be_is_refused_before_the_search() {
     let dir = Dir::new();
     for (words, expected) in [

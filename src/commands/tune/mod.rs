@@ -54,13 +54,15 @@ pub fn run(args: &TuneArgs, session: &Session) -> Result<Ending> {
     drop(progress);
     if let Some(interrupted) = interrupted {
         if let Some(saved) = &plan.saved {
-            let left = plan.cells.len() - found.calls.iter().filter(|call| call.complete).count();
-            saved.write_part(&plan.about, session, &found.calls, left)?;
+            let kept = plan.with_earlier(&found.calls);
+            let left =
+                plan.cells.iter().filter(|cell| !kept.iter().any(|call| call.complete && call.is_of(**cell)));
+            saved.write_part(&plan.about, session, &kept, left.count())?;
         }
         return Err(interrupted.into());
     }
     if let Some(saved) = &plan.saved {
-        saved.write(&plan.about, session.seed, &found.calls)?;
+        saved.write(&plan.about, session.seed, &plan.with_earlier(&found.calls))?;
     }
     let report = Report::new(plan.about, found.calls, found.search_us, found.searched);
     session.report("tune", &report)?;
@@ -156,7 +158,7 @@ impl<'a> Plan<'a> {
     fn search(&self, seed: u64, advance: &Advance<'_>) -> Result<(Found, Option<Interrupted>)> {
         let mut found = Found::default();
         for (number, &(collective, bytes)) in self.cells.iter().enumerate() {
-            let known = self.earlier.iter().find(|call| (call.collective, call.bytes) == (collective, bytes));
+            let known = self.earlier.iter().find(|call| call.is_of((collective, bytes)));
             let task = || Task::new(self.searched(), &self.asking, &self.simulator, collective, bytes);
             // Also of a call that is found: nobody has kept its surface.
             if let Some(path) = &self.args.surface {
@@ -178,6 +180,13 @@ impl<'a> Plan<'a> {
             }
         }
         Ok((found, None))
+    }
+
+    /// What was found, and what an earlier run has found of other calls: these words may ask for fewer.
+    fn with_earlier(&self, found: &[Tuned]) -> Vec<Tuned> {
+        let is_found = |call: &Tuned| found.iter().any(|one| one.is_of((call.collective, call.bytes)));
+        let others = self.earlier.iter().filter(|call| !is_found(call));
+        found.iter().chain(others).cloned().collect()
     }
 
     /// The setting of a call that is best on average elsewhere.

@@ -84,6 +84,13 @@ pub struct Tuned {
     pub quality: f64,
 }
 
+impl Tuned {
+    /// Whether it is of this call.
+    pub fn is_of(&self, call: (Collective, u64)) -> bool {
+        (self.collective, self.bytes) == call
+    }
+}
+
 /// A setting as it runs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Best {
