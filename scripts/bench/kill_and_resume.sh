@@ -39,7 +39,13 @@ for ((kill = 0; kill < kills; kill++)); do
     # A random point of each share of the run, and then any moment until the next checkpoint and beyond.
     share=$(((steps - 2048) / kills))
     target=$((kill * share + RANDOM % share))
-    until step=$(newest) && ((${step:--1} >= target)); do sleep 0.02; done
+    until step=$(newest) && ((${step:--1} >= target)); do
+        if ! kill -0 $! 2>/dev/null; then
+            echo "the run ended by itself before kill $((kill + 1)) of $kills" >&2
+            exit 1
+        fi
+        sleep 0.02
+    done
     sleep "$(printf '0.%03d' $((RANDOM % 300)))"
     if ! kill -9 $! 2>/dev/null; then
         echo "the run was over before kill $((kill + 1)) of $kills" >&2

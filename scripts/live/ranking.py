@@ -12,6 +12,8 @@ import math
 import sys
 
 NEAR, FAIR = 1.05, 1.10
+# Not every sweep has the last two; a chunk of NCCL's own is none.
+KNOBS = ("algo", "proto", "nchannels", "chunk", "nthreads")
 
 
 def cells(path):
@@ -19,7 +21,7 @@ def cells(path):
     found = {}
     with open(path, newline="") as file:
         for row in csv.DictReader(file):
-            knobs = tuple(row[name].lower() for name in ("algo", "proto", "nchannels"))
+            knobs = tuple((row.get(name) or "").lower().removeprefix("own") for name in KNOBS)
             found.setdefault((row["collective"], int(row["size_bytes"])), {})[knobs] = float(row["median_us"])
     return found
 
@@ -34,11 +36,13 @@ def main():
         rivals = {knobs: us for knobs, us in theirs[cell].items() if knobs[0] != "default"}
         if not choices or not rivals:
             continue
+        own_choice = [next((us for knobs, us in cells[cell].items() if knobs[0] == "default"), None) for cells in (ours, theirs)]
+        if None in own_choice:
+            sys.exit(f"{cell[0]} {cell[1]}: no line of NCCL's default in one of them")
         best, rival = min(choices, key=choices.get), min(rivals, key=rivals.get)
         off[cell] = theirs[cell][best] / rivals[rival]
-        default = ("default", "default", "")
-        gains.append(theirs[cell][default] / theirs[cell][best])
-        own.append(ours[cell][default] / choices[best])
+        gains.append(own_choice[1] / theirs[cell][best])
+        own.append(own_choice[0] / choices[best])
         if off[cell] > NEAR:
             known = f"{choices[rival]:.1f}" if rival in choices else "none"
             misses.append(
