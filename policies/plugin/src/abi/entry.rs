@@ -125,9 +125,8 @@ pub unsafe fn coll_info(given: &CollInfo) -> NcclResult {
     };
     let otherwise = || {
         communicator.leave(tuned(given.collective));
-        communicator.warn_once(format_args!(
-            "internal error while tuning (a bug of ours): NCCL chooses by itself for such calls"
-        ));
+        communicator
+            .fault_once(format_args!("while tuning (a bug of ours): NCCL chooses by itself for such calls"));
     };
     guarded("getCollInfo", work, otherwise);
     SUCCESS
@@ -158,8 +157,7 @@ pub unsafe fn chunk_size(
         }
     };
     let otherwise = || {
-        communicator
-            .warn_once(format_args!("internal error at getChunkSize (a bug of ours): chunks stay NCCL's"));
+        communicator.fault_once(format_args!("at getChunkSize (a bug of ours): chunks stay NCCL's"));
     };
     guarded("getChunkSize", work, otherwise);
     SUCCESS
@@ -178,7 +176,7 @@ pub unsafe fn observe(context: *mut c_void, collective: c_int) -> NcclResult {
                 .warn_once(format_args!("collective {collective} is unknown: NCCL chooses by itself"));
         }
     };
-    let otherwise = || communicator.warn_once(format_args!("internal error while observing (a bug of ours)"));
+    let otherwise = || communicator.fault_once(format_args!("while observing (a bug of ours)"));
     guarded("getCollInfo", work, otherwise);
     SUCCESS
 }

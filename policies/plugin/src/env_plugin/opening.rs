@@ -70,7 +70,7 @@ mod tests {
     fn nothing_is_handed_over_unless_somebody_says_what() {
         assert_eq!(read(&[]), Ok(Handed::default()));
         assert_eq!(read(&[(NTHREADS, " ")]), Ok(Handed::default()));
-        for mode in ["observe", "off"] {
+        for mode in ["observe", "driven", "off"] {
             assert_eq!(read(&[(NTHREADS, "256"), ("DYNAMICCL_MODE", mode)]), Ok(Handed::default()));
         }
         let both = read(&[(NTHREADS, "256"), (BUFFSIZE, "8M")]);

@@ -99,6 +99,9 @@ impl Life {
         if self.pid != pid {
             if let Some(writer) = self.writer.take() {
                 writer.forget();
+            }
+            // What is recorded may be there although its writer is gone.
+            if self.pid != 0 {
                 RECORDER.forget();
             }
             self.live = 0;

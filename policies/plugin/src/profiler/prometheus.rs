@@ -48,6 +48,8 @@ pub struct Metrics {
     series: BTreeMap<Key, Sums>,
     records: u64,
     dropped: u64,
+    /// Records and dropped ones when the file was last written.
+    written: (u64, u64),
 }
 
 impl Metrics {
@@ -62,7 +64,7 @@ impl Metrics {
             escape(host),
             escape(process)
         );
-        Ok(Metrics { path, labels, series: BTreeMap::new(), records: 0, dropped: 0 })
+        Ok(Metrics { path, labels, series: BTreeMap::new(), records: 0, dropped: 0, written: (0, 0) })
     }
 
     /// Counts a record.
@@ -99,7 +101,8 @@ impl Metrics {
 
     /// Puts what has come since the last time in the file's place, whole; leaves it where nothing has come.
     pub fn write(&mut self, labels: &Labels) -> io::Result<()> {
-        if self.series.is_empty() {
+        // Calls without a time of their own have no series, and are counted all the same.
+        if self.written == (self.records, self.dropped) {
             return Ok(());
         }
         let text = self.text(labels);
@@ -107,8 +110,9 @@ impl Metrics {
         // Another job's process may have the same name on this node.
         let scratch = self.path.with_extension(format!("prom.{}.tmp", std::process::id()));
         let placed = fs::write(&scratch, text).and_then(|()| fs::rename(&scratch, &self.path));
-        if placed.is_err() {
-            let _ = fs::remove_file(&scratch);
+        match placed {
+            Ok(()) => self.written = (self.records, self.dropped),
+            Err(_) => drop(fs::remove_file(&scratch)),
         }
         placed
     }
@@ -256,6 +260,21 @@ mod tests {
         assert_eq!(fs::read_dir(&folder).unwrap().count(), 1, "no scratch file is left");
         metrics.write(&labels).unwrap();
         assert_eq!(fs::read_to_string(&metrics.path).unwrap(), text, "nothing new");
+        fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn what_has_no_time_of_its_own_is_counted_all_the_same() {
+        let folder = std::env::temp_dir().join(format!("dynamiccl-prom-launches-{}", std::process::id()));
+        let mut metrics = Metrics::open(&folder, "n1", "3", "77").unwrap();
+        for count in 1..=2 {
+            metrics.add(&Record { clock: Clock::Launch, ..example() });
+            metrics.write(&Labels::new()).unwrap();
+            let text = fs::read_to_string(&metrics.path).unwrap();
+            let line =
+                text.lines().find(|line| line.starts_with("dynamiccl_profile_records_total{")).unwrap();
+            assert!(line.ends_with(&format!("}} {count}")), "{line}");
+        }
         fs::remove_dir_all(&folder).unwrap();
     }
 

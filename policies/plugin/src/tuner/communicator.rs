@@ -41,6 +41,7 @@ pub struct Communicator {
     pub(super) _deployment: Arc<Deployment>,
     pub(super) logged: AtomicU32,
     pub(super) warned: AtomicBool,
+    pub(super) failed: AtomicBool,
 }
 
 /// What every call looks at, in one line of a cache.
@@ -100,6 +101,13 @@ impl Communicator {
     pub fn warn_once(&self, text: fmt::Arguments<'_>) {
         if !self.warned.swap(true, Relaxed) {
             self.logger.warn(&text.to_string());
+        }
+    }
+
+    /// Says that we are at fault, once for a communicator, whatever else was said.
+    pub fn fault_once(&self, text: fmt::Arguments<'_>) {
+        if !self.failed.swap(true, Relaxed) {
+            self.logger.warn(&format!("internal error {text}"));
         }
     }
 

@@ -143,6 +143,7 @@ impl Opening {
             _deployment: deployment,
             logged: Default::default(),
             warned: Default::default(),
+            failed: Default::default(),
         }))
     }
 

@@ -15,9 +15,9 @@ fn every_variable_is_documented() {
         "DYNAMICCL_NTHREADS",
         "DYNAMICCL_BUFFSIZE",
         "[launch]",
-        "`gpu`",
-        "`host`",
-        "`launch`",
+        "* `gpu`: from",
+        "* `host`: the same",
+        "* `launch`: only",
     ] {
         assert!(PAGE.contains(word), "docs/plugin.md says nothing of {word}");
     }

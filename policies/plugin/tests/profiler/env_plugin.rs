@@ -27,7 +27,7 @@ fn it_hands_over_what_the_launch_was_given_unless_the_user_has_set_it() {
         assert_eq!(answers(&run_sanitized("env", version, &given)), ["256", "8388608", "(null)"]);
         let users = [given[0], given[1], ("NCCL_NTHREADS", "128"), ("NCCL_BUFFSIZE", "")];
         assert_eq!(answers(&run("env", version, &users)), ["128", "", "(null)"]);
-        for mode in ["observe", "off"] {
+        for mode in ["observe", "driven", "off"] {
             let quiet = [given[0], given[1], ("DYNAMICCL_MODE", mode)];
             assert_eq!(answers(&run("env", version, &quiet)), ["(null)", "(null)", "(null)"]);
         }
