@@ -4,11 +4,12 @@
 //!
 //! The flag is looked at wherever work reports progress (see [`crate::progress`]), so a command that
 //! shows a bar can be interrupted and cleans up after itself. A command that never starts one is over
-//! in a moment and keeps the system's own Ctrl-C.
+//! in a moment, or only waits (`plugin doctor`), and keeps the system's own Ctrl-C.
 
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -44,9 +45,12 @@ impl Interrupt {
     /// Where the system refuses, its own Ctrl-C stays in force, which ends the process as well.
     pub fn catch() -> Self {
         let interrupt = Interrupt::default();
-        if let Ok(signals) = Signals::new([SIGINT, SIGTERM]) {
-            let asked = Arc::clone(&interrupt.0);
-            thread::spawn(move || heed(signals, &asked));
+        let (asked, (send, caught)) = (Arc::clone(&interrupt.0), mpsc::channel());
+        let heeding =
+            thread::Builder::new().spawn(move || caught.recv().map(|signals| heed(signals, &asked)));
+        if let (Ok(_), Ok(signals)) = (heeding, Signals::new([SIGINT, SIGTERM])) {
+            // Who has come to hear them waits for them.
+            let _ = send.send(signals);
         }
         interrupt
     }

@@ -4,11 +4,12 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
-/// Lets every thread take work until there is no more, this one among them. What they bring is numbered; it
-/// is returned in the order of the numbers. A panic of one is a panic of all.
+/// Lets every thread take work until there is no more, this one among them: those that the system refuses are not missed.
+/// What they bring is numbered; it is returned in the order of the numbers. A panic of one is a panic of all.
 pub fn together<R: Send>(threads: usize, take: impl Fn() -> Vec<(usize, R)> + Sync) -> Vec<R> {
     let mut done = thread::scope(|scope| {
-        let others: Vec<_> = (1..threads.max(1)).map(|_| scope.spawn(&take)).collect();
+        let other = |_| thread::Builder::new().spawn_scoped(scope, &take).ok();
+        let others: Vec<_> = (1..threads.max(1)).map_while(other).collect();
         let mut done = take();
         for other in others {
             match other.join() {
@@ -29,6 +30,7 @@ pub fn each<T: Send, R: Send>(
     things: &mut [T],
     work: impl Fn(usize, &mut T) -> R + Sync,
 ) -> Vec<R> {
+    let threads = threads.min(things.len());
     let left = Mutex::new(things.iter_mut().enumerate());
     let next = || left.lock().unwrap_or_else(PoisonError::into_inner).next();
     let take = || {
@@ -60,7 +62,7 @@ pub fn try_each<T: Sync, R: Send, E: Send>(
         }
         done
     };
-    together(threads, take).into_iter().collect()
+    together(threads.min(pieces.len()), take).into_iter().collect()
 }
 
 #[cfg(test)]
