@@ -50,6 +50,8 @@ fn what_cannot_be_checked_is_an_error() {
         ("check-env trace --trace none.jsonl", "none.jsonl"),
         ("check-env sim --curriculum stag1", "did you mean \"stage1\"?"),
         ("check-env simm", "sim"),
+        ("check-env live --ranks 2 --share-gpu --curriculum smoke", "--curriculum goes with what is drawn"),
+        ("check-env trace --sweep s.csv --curriculum smoke", "--curriculum goes with what is drawn"),
     ] {
         let said = Dir::new().run(words);
         assert_eq!(said.code, 2, "{words}");

@@ -67,6 +67,15 @@ pub enum EnvKind {
 }
 
 impl CheckEnvArgs {
+    /// Whether a curriculum says what its jobs are like.
+    pub fn draws(&self) -> bool {
+        match self.env {
+            EnvKind::Sim | EnvKind::Wan | EnvKind::Rails => true,
+            EnvKind::Trace => self.sweep.is_none(),
+            EnvKind::Live => false,
+        }
+    }
+
     /// The curriculum that was named, or the one that goes with the environment.
     pub fn curriculum(&self) -> &str {
         let usual = match self.env {

@@ -6,7 +6,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use anyhow::{Result, bail, ensure};
+use anyhow::{Result, ensure};
 use dynamiccl_env::cluster::Cluster;
 use dynamiccl_env::curriculum::Curriculum;
 use dynamiccl_env::gym::check::Report;
@@ -22,22 +22,29 @@ use dynamiccl_env::wan::{WanCurriculum, WanEnv};
 use super::Plan;
 use crate::args::{CheckEnvArgs, EnvKind};
 use crate::commands::live::lived;
+use crate::exit::Ending;
 
 /// The recording that is replayed where none is given, and its name.
 const EXAMPLE: (&str, &str) = (include_str!("example.jsonl"), "example.jsonl");
 
-/// Checks the environment that the words name.
-pub fn check(args: &CheckEnvArgs, plan: &Plan<'_>) -> Result<Report> {
+/// Checks the environment that the words name; how it ended where this is another rank than the first, whose work is done.
+pub fn check(args: &CheckEnvArgs, plan: &Plan<'_>) -> Result<Result<Report, Ending>> {
     let ranks = args.job.ranks.is_some() || args.job.share_gpu;
     ensure!(!ranks || args.env == EnvKind::Live, "--ranks and --share-gpu go with check-env live");
-    match args.env {
+    let drawn = args.curriculum.is_none() || args.draws();
+    ensure!(
+        drawn,
+        "--curriculum goes with what is drawn from it: check-env sim, wan, rails, or trace --trace"
+    );
+    let report = match args.env {
         EnvKind::Sim => sim(args, plan),
         EnvKind::Trace if let Some(path) = &args.sweep => swept(path, args, plan),
         EnvKind::Trace => recorded(args, plan),
         EnvKind::Wan => wan(args, plan),
         EnvKind::Rails => rails(args, plan),
-        EnvKind::Live => live(args, plan),
-    }
+        EnvKind::Live => return live(args, plan),
+    };
+    report.map(Ok)
 }
 
 fn sim(args: &CheckEnvArgs, plan: &Plan<'_>) -> Result<Report> {
@@ -76,15 +83,16 @@ fn rails(args: &CheckEnvArgs, plan: &Plan<'_>) -> Result<Report> {
 }
 
 /// Times are what ranks say, so that no two are alike: each launch is called once, and that time stands for all that follow.
-fn live(args: &CheckEnvArgs, plan: &Plan<'_>) -> Result<Report> {
+fn live(args: &CheckEnvArgs, plan: &Plan<'_>) -> Result<Result<Report, Ending>> {
     ensure!(args.trace.is_none() && args.sweep.is_none(), "--trace and --sweep go with check-env trace");
     let limits = Limits { slowdown: f64::INFINITY, most: 1, doubts: 0.0, lasts: None };
     let lived = lived::start(&args.job, &args.calls, args.cluster.as_deref(), limits, plan.session)?;
-    let Ok(lived) = lived else {
-        bail!("check-env live starts its own ranks: give --ranks, and no launcher")
+    let lived = match lived {
+        Ok(lived) => lived,
+        Err(ending) => return Ok(Err(ending)),
     };
     let constants = Arc::new(ConstantsFile::full());
-    plan.check(|| Ok(SimEnv::of_live(Arc::clone(&lived), None, Arc::clone(&constants))))
+    plan.check(|| Ok(SimEnv::of_live(Arc::clone(&lived), None, Arc::clone(&constants)))).map(Ok)
 }
 
 fn no_recording(args: &CheckEnvArgs) -> Result<()> {

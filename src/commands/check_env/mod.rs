@@ -17,7 +17,10 @@ const SEEDS: u64 = 3;
 /// Checks the environment; the answer is no where a rule is broken.
 pub fn run(args: &CheckEnvArgs, session: &Session) -> Result<Ending> {
     let plan = Plan { steps: args.steps, session };
-    let report = backend::check(args, &plan)?;
+    let report = match backend::check(args, &plan)? {
+        Ok(report) => report,
+        Err(ending) => return Ok(ending),
+    };
     let document = report::Document::new(args, &report);
     session.report("check-env", &document)?;
     Ok(if report.ok() { Ending::Done } else { Ending::No })

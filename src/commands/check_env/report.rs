@@ -21,9 +21,9 @@ pub struct Document<'a> {
 impl<'a> Document<'a> {
     /// The report on what the words name.
     pub fn new(args: &'a CheckEnvArgs, report: &'a Report) -> Self {
-        let drawn = args.env != EnvKind::Trace;
         let trace = args.trace.as_ref().or(args.sweep.as_ref()).map(|path| path.display().to_string());
-        let curriculum = drawn.then_some(args.curriculum());
+        let named = args.draws() && args.env != EnvKind::Trace;
+        let curriculum = named.then_some(args.curriculum());
         Document { env: args.env, curriculum, trace, ok: report.ok(), report }
     }
 }
