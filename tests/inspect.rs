@@ -102,6 +102,21 @@ fn files_of_other_commands_lead_to_them() {
 }
 
 #[test]
+fn not_all_json_is_a_trace() {
+    let dir = Dir::new();
+    let words = "tune --method random --budget 2 --cluster dgx_a100 --nodes 1 --bytes 1M --out found.json";
+    assert_eq!(dir.run(words).code, 0);
+    let said = dir.run("inspect found.json");
+    assert_eq!((said.code, said.stdout.as_str()), (2, ""));
+    assert!(
+        said.stderr.starts_with("error: of what is JSON only a trace can be looked at"),
+        "{}",
+        said.stderr
+    );
+    assert!(said.stderr.contains("found.json"), "{}", said.stderr);
+}
+
+#[test]
 fn the_shipped_policy_has_a_name() {
     let dir = Dir::new();
     let [named, usual] = ["inspect shipped", "inspect"].map(|words| dir.run(words));

@@ -236,8 +236,13 @@ fn ctrl_c_saves_and_the_line_that_it_prints_goes_on() {
     assert_eq!(output.status.code(), Some(130), "{}", said(&output));
     let talk = said(&output);
     let line = talk.lines().find_map(|line| line.strip_prefix("saved; go on with: dynamiccl ")).expect(&talk);
-    assert_eq!(line, format!("train --resume {RUN}"));
-    let said = dir.run_with(&format!("{line} {BRIEF}"), &[MOMENT]);
+    assert_eq!(
+        line,
+        format!(
+            "train --resume {RUN} --against nccl --eval-clusters dgx_h100 --eval-worlds 1 --eval-seeds 1"
+        )
+    );
+    let said = dir.run_with(line, &[MOMENT]);
     assert_eq!(said.code, 0, "{}", said.stderr);
     assert!(results(&dir.path(RUN)) == undisturbed(&words));
 }

@@ -8,6 +8,11 @@ use dynamiccl_agent::learn::Device;
 
 use super::numbers::whole;
 
+// The judgement at the end where nobody says otherwise.
+const AGAINST: &str = "nccl,oracle,bayes";
+const WORLDS: u32 = 8;
+const SEEDS: u32 = 3;
+
 /// Words of `train`.
 #[derive(Debug, clap::Args)]
 #[command(override_usage = "dynamiccl train [OPTIONS] <--curriculum NAME|FILE|--resume DIR|latest>")]
@@ -65,18 +70,32 @@ pub struct TrainArgs {
     #[arg(long, value_name = "STEPS|SECONDS", default_value = "60s")]
     pub checkpoint_every: Every,
     /// Tuners beside which a policy for NCCL's knobs is judged at the end, as for eval
-    #[arg(long, value_name = "NAMES", value_delimiter = ',', default_value = "nccl,oracle,bayes")]
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', default_value = AGAINST)]
     pub against: Vec<String>,
     /// Clusters of that judgement, separated by commas, as for eval [default: those of the
     /// curriculum, and those that no curriculum contains]
     #[arg(long, value_name = "NAMES|FILES", value_delimiter = ',')]
     pub eval_clusters: Vec<String>,
     /// Worlds of each seed of that judgement; traces or repetitions where it is not about NCCL's knobs
-    #[arg(long, value_name = "N", default_value_t = 8, value_parser = whole::<u32>(1..=1000))]
+    #[arg(long, value_name = "N", default_value_t = WORLDS, value_parser = whole::<u32>(1..=1000))]
     pub eval_worlds: u32,
     /// Seeds of that judgement
-    #[arg(long, value_name = "N", default_value_t = 3, value_parser = whole::<u32>(1..=100))]
+    #[arg(long, value_name = "N", default_value_t = SEEDS, value_parser = whole::<u32>(1..=100))]
     pub eval_seeds: u32,
+}
+
+impl TrainArgs {
+    /// Words about the judgement at the end, which no run keeps: those that are not as usual.
+    pub fn of_judgement(&self) -> Vec<String> {
+        let words = [
+            ("--against", self.against.join(","), AGAINST.to_owned()),
+            ("--eval-clusters", self.eval_clusters.join(","), String::new()),
+            ("--eval-worlds", self.eval_worlds.to_string(), WORLDS.to_string()),
+            ("--eval-seeds", self.eval_seeds.to_string(), SEEDS.to_string()),
+        ];
+        let unusual = words.into_iter().filter(|(_, given, usual)| given != usual);
+        unusual.flat_map(|(flag, given, _)| [flag.to_owned(), given]).collect()
+    }
 }
 
 /// How often something is done.

@@ -27,14 +27,15 @@ pub fn run(args: &CalibrateArgs, session: &Session) -> Result<Ending> {
     let mut cluster = machine::load(&args.machine)?;
     let constants = ConstantsFile::load(&args.constants.constants)?.nominal();
     apart(args)?;
-    let out = OutFile::create(&args.out)?;
+    // A bad path costs a second and not a fit.
+    drop(OutFile::create(&args.out)?);
     let (samples, source) = measure(args, &mut cluster)?;
     let files = if args.log.is_empty() { &args.sweep } else { &args.log };
     let fit = Fit::new(&cluster, samples, &constants).with_context(|| names(files))?;
     let report = Report::new(args, &cluster, source, &fit);
     let text = format!("# {}\n{}", report.provenance(), fit.cluster.to_toml()?);
     readable(&name(&args.out), &text).with_context(|| names(files))?;
-    out.finish(text.as_bytes())?;
+    OutFile::create(&args.out)?.finish(text.as_bytes())?;
     session.report("calibrate", &report)?;
     Ok(Ending::Done)
 }

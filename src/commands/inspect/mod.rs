@@ -8,6 +8,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 use dynamiccl_env::cluster::Cluster;
+use dynamiccl_env::trace::Trace;
 use dynamiccl_policies::frozen::{self, Frozen, SHIPPED};
 
 use super::machine::name;
@@ -49,22 +50,26 @@ fn what(file: &Path, bytes: &[u8]) -> Result<What> {
     let Ok(text) = str::from_utf8(bytes) else {
         bail!("{}: neither a policy (.safetensors) nor text; give a policy or a table", name(file));
     };
-    if let Some(other) = other(file, text) {
+    if let Some(other) = other(file, text)? {
         return Ok(other);
     }
     Ok(What::Table(table::Summary::new(&policy_file::table(file, text)?)))
 }
 
 /// Files of ours that other commands read.
-fn other(file: &Path, text: &str) -> Option<What> {
+fn other(file: &Path, text: &str) -> Result<Option<What>> {
     let is_toml = file.extension().is_some_and(|e| e == "toml");
     let (kind, command) = match text.trim_start().as_bytes().first() {
-        Some(b'{') => ("trace", format!("check-env trace --trace {}", name(file))),
-        _ if !is_toml => return None,
+        Some(b'{') => {
+            Trace::read_from(text.as_bytes(), file)
+                .context("of what is JSON only a trace can be looked at")?;
+            ("trace", format!("check-env trace --trace {}", name(file)))
+        }
+        _ if !is_toml => return Ok(None),
         _ if Cluster::from_toml(&name(file), text).is_ok() => {
             ("cluster", format!("simulate --cluster {} …", name(file)))
         }
         _ => ("toml", format!("simulate --curriculum {}", name(file))),
     };
-    Some(What::Other { kind, command: format!("dynamiccl {command}") })
+    Ok(Some(What::Other { kind, command: format!("dynamiccl {command}") }))
 }

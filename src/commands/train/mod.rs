@@ -40,7 +40,7 @@ fn learn<L: Lesson>(asked: Asked, args: &TrainArgs, session: &Session) -> Result
     job.announce(session);
     let done = job.train(args, session).and_then(|()| finish::finish(&mut job, args, session));
     if done.as_ref().is_err_and(|error| error.is::<Interrupted>()) {
-        session.output.note(format_args!("saved; go on with: {}", resume_line(job.run.folder())));
+        session.output.note(format_args!("saved; go on with: {}", resume_line(job.run.folder(), args)));
     }
     done.map(|()| Ending::Done)
 }
@@ -122,6 +122,9 @@ impl Saved {
 }
 
 /// The words that go on with a run.
-fn resume_line(folder: &Path) -> String {
-    shell(&["dynamiccl", "train", "--resume", &folder.display().to_string()])
+fn resume_line(folder: &Path, args: &TrainArgs) -> String {
+    let mut words = vec!["dynamiccl".to_owned(), "train".to_owned(), "--resume".to_owned()];
+    words.push(folder.display().to_string());
+    words.extend(args.of_judgement());
+    shell(&words)
 }
