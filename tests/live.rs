@@ -383,6 +383,8 @@ fn what_is_missing_is_said() {
     run.run("sweep --ranks 2 --out s.csv").assert_error_with("2 ranks and 1 GPU: give --share-gpu");
     run.run(&format!("{SHORT} --link 10gbit --ip /nowhere/ip")).assert_error_with("/nowhere/ip is not there");
     run.run(&format!("{SHORT} --link fast")).assert_error_with("--link fast");
+    run.run(&SHORT.replace("s.csv", "s.txt")).assert_error("error: --out s.txt: a sweep ends in .csv");
+    run.run(&SHORT.replace("s.csv", "none/s.csv")).assert_error_with("none");
     run.run("sweep --ranks 65 --share-gpu --out s.csv --sizes 256")
         .assert_error_with("the smallest size is 260 bytes");
     let deaf =
@@ -549,8 +551,12 @@ fn launched(run: &Run, words: &str, ranks: &[&[(&str, &str)]]) -> Vec<(i32, Stri
 }
 
 fn launch(run: &Run, words: &str, ranks: &[&[(&str, &str)]]) -> Vec<Child> {
+    launch_as(run, &Run::words(words), ranks)
+}
+
+fn launch_as(run: &Run, words: &str, ranks: &[&[(&str, &str)]]) -> Vec<Child> {
     let start = |rank: &&[(&str, &str)]| {
-        let mut command = program(&run.dir, &Run::words(words), &run.variables());
+        let mut command = program(&run.dir, words, &run.variables());
         command.envs(rank.iter().copied());
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
     };
@@ -822,7 +828,7 @@ fn a_policy_learns_on_live_episodes() {
 
 /// Rank 0 alone is asked by the environment; the others are to hear that all is done, too.
 #[test]
-fn every_rank_of_a_launcher_ends_well_after_a_training() {
+fn every_rank_of_a_launcher_ends_well_after_a_training_and_a_check() {
     let run = Run::new(&[("FAKE_GPUS", "2")]);
     let words = format!(
         "train --share-gpu --sizes 64K --collectives allreduce --out p.safetensors --calls 600 --seconds 60 --json \
@@ -841,6 +847,16 @@ fn every_rank_of_a_launcher_ends_well_after_a_training() {
     assert_eq!((said[0].0, said[1].0), (0, 0), "{} {}", said[0].2, said[1].2);
     assert_eq!(said[0].1, "", "only rank 0 reports");
     Frozen::open(&run.dir.path("p.safetensors")).unwrap();
+    let words = format!(
+        "check-env live --share-gpu --sizes 1K,64K --steps 500 --json --rendezvous 127.0.0.1:{} --library {}",
+        port(),
+        library().display()
+    );
+    let said = ends(launch_as(&run, &words, &[&rank("1"), &rank("0")]));
+    assert_eq!((said[0].0, said[1].0), (0, 0), "{} {}", said[0].2, said[1].2);
+    assert_eq!(said[0].1, "", "only rank 0 reports");
+    let document: serde_json::Value = serde_json::from_str(&said[1].1).unwrap();
+    assert_eq!((&document["ok"], &document["curriculum"]), (&true.into(), &serde_json::Value::Null));
     run.assert_nothing_is_left();
 }
 

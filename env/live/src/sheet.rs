@@ -179,7 +179,8 @@ impl Sheet {
         } else if text.lines().next() != Some(&header) {
             return Err(LiveError::File(format!("{name} has not the columns {header}; {other}")));
         }
-        let lines: Vec<&str> = text.lines().skip(1).collect();
+        // The reader passes over empty lines, too.
+        let lines: Vec<&str> = text.lines().skip(1).filter(|line| !line.is_empty()).collect();
         if lines.is_empty() {
             return Ok(());
         }
@@ -321,8 +322,8 @@ mod tests {
             "ranks": 2, "link": "loopback", "shared": true, "gpu": "G", "cuda": "12.8", "nccl": "2.28.3",
             "threads": [], "load": 0
         }));
-        let file = dir.path().join("s.csv");
-        let mut sheet = Sheet::open(&file, conditions.unwrap(), Columns::default()).unwrap();
+        let (file, conditions): (_, Conditions) = (dir.path().join("s.csv"), conditions.unwrap());
+        let mut sheet = Sheet::open(&file, conditions.clone(), Columns::default()).unwrap();
         let mut median = |rounds: &[f64]| {
             sheet.put(0, &times(rounds)).unwrap();
             reader::read(&file).unwrap()[0].rows[0].median_us
@@ -331,5 +332,11 @@ mod tests {
         assert_eq!(median(&[40.0; 2]), 50.0, "fewer");
         assert_eq!(median(&[30.0; 3]), 30.0, "as many, and measured anew");
         assert_eq!(median(&[20.0; 4]), 20.0);
+        // A line that somebody has left empty is no row, and takes the place of none.
+        let text = fs::read_to_string(&file).unwrap();
+        fs::write(&file, text.replacen('\n', "\n\n", 1)).unwrap();
+        let again = Sheet::open(&file, conditions, Columns::default()).unwrap();
+        let lines: Vec<_> = again.cells.iter().flat_map(|(_, lines)| &lines.text).collect();
+        assert_eq!(lines, text.lines().skip(1).collect::<Vec<_>>());
     }
 }

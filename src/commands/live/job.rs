@@ -60,7 +60,7 @@ pub struct Wish {
 impl Wish {
     /// These calls, and nothing else.
     pub fn of(clock: Clock, calls: &CallsArgs) -> Self {
-        let cells = grid(&calls.collectives, &calls.sizes.0);
+        let cells = grid(&once(&calls.collectives), &once(&calls.sizes.0));
         Wish { clock, variables: vec![], cells, threads: None, counts: vec![], beside: None, start: 1 }
     }
 
@@ -142,6 +142,11 @@ impl Job {
         Ok(Some(Ending::Done))
     }
 
+    /// Whether this process has the work to do and the files to write: alone, or as rank 0 under a launcher.
+    pub fn leads(args: &JobArgs) -> Result<bool> {
+        Ok(Post::find(args, variable)?.among.is_none_or(|among| among.rank == 0))
+    }
+
     /// Under what else a wish would be measured, as far as it is known before there are ranks.
     pub fn circumstances(args: &JobArgs, wish: &Wish) -> Result<Circumstances> {
         let variables = Some(told_by(args, &Post::find(args, variable)?, wish));
@@ -210,6 +215,12 @@ fn sharing(args: &JobArgs) -> Sharing {
     if args.share_gpu { Sharing::Shared } else { Sharing::Apart }
 }
 
+/// What is on a list, in its order: measured twice, it would count twice.
+pub fn once<T: Copy + PartialEq>(list: &[T]) -> Vec<T> {
+    let is_first = |(at, one): &(usize, &T)| !list[..*at].contains(one);
+    list.iter().enumerate().filter(is_first).map(|(_, one)| *one).collect()
+}
+
 /// The error that a command ends with.
 pub fn told(error: LiveError) -> anyhow::Error {
     match error {
@@ -270,4 +281,14 @@ fn told_by(args: &JobArgs, post: &Post, wish: &Wish) -> BTreeMap<String, String>
     let shell = shell.filter(|(name, _)| name.starts_with("NCCL_") && !ours(name));
     let words = wish.variables.iter().chain(&args.env).cloned();
     shell.chain(words).filter(|(name, _)| !name.starts_with("NCCL_DEBUG")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::once;
+
+    #[test]
+    fn a_list_has_everything_once_in_its_order() {
+        assert_eq!(once(&[3, 1, 3, 2, 1]), [3, 1, 2]);
+    }
 }

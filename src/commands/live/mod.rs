@@ -2,7 +2,7 @@
 
 mod eval;
 mod guard;
-mod job;
+pub(super) mod job;
 mod known;
 pub(super) mod lived;
 mod missing;

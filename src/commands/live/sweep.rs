@@ -13,8 +13,9 @@ use dynamiccl_live::sweep::{Again, Plan, Swept, sweep};
 use dynamiccl_spec::{Bytes, ChunkChoice};
 use serde::Serialize;
 
-use super::job::{Job, Wish, told};
+use super::job::{Job, Wish, once, told};
 use crate::args::SweepArgs;
+use crate::atomic::{OutFile, ends_in};
 use crate::commands::machine::name;
 use crate::exit::Ending;
 use crate::session::Session;
@@ -23,10 +24,13 @@ use crate::words::counted;
 
 /// Measures what the file does not have.
 pub fn run(args: &SweepArgs, session: &Session) -> Result<Ending> {
+    ends_in("--out", &args.out, &["csv"], "a sweep")?;
     let wishes = wishes(args);
     if let Some(ending) = Job::attend(&args.job, &wishes, session)? {
         return Ok(ending);
     }
+    // A bad path costs a second and not the start of all ranks.
+    drop(OutFile::create(&args.out)?);
     let begun = Instant::now();
     let progress = session.progress("live sweep", wishes.iter().map(|wish| wish.cells.len() as u64).sum());
     let (mut sheet, mut report, mut ended) = (None, None, Ok(()));
@@ -65,16 +69,14 @@ pub fn run(args: &SweepArgs, session: &Session) -> Result<Ending> {
 
 /// What ranks are started for, once for every count of threads: NCCL reads it once in the life of a process.
 fn wishes(args: &SweepArgs) -> Vec<Wish> {
-    let wish = Wish {
-        counts: args.of_kernels.threads.clone(),
-        beside: args.beside,
-        ..Wish::of(args.clock.into(), &args.calls)
-    };
-    if args.of_kernels.threads.is_empty() {
+    let threads = once(&args.of_kernels.threads);
+    let wish =
+        Wish { counts: threads.clone(), beside: args.beside, ..Wish::of(args.clock.into(), &args.calls) };
+    if threads.is_empty() {
         return vec![wish];
     }
     let of = |(at, &threads): (usize, &u32)| Wish { threads: Some(threads), start: at + 1, ..wish.clone() };
-    args.of_kernels.threads.iter().enumerate().map(of).collect()
+    threads.iter().enumerate().map(of).collect()
 }
 
 fn columns(args: &SweepArgs) -> Columns {
@@ -90,8 +92,8 @@ fn plan(args: &SweepArgs, wish: &Wish, shifts: usize) -> Plan {
     Plan {
         cells: wish.cells.clone(),
         tries: Tries {
-            channels: args.channels.clone(),
-            chunks: std::iter::once(ChunkChoice::Own).chain(others).collect(),
+            channels: once(&args.channels),
+            chunks: once(&std::iter::once(ChunkChoice::Own).chain(others).collect::<Vec<_>>()),
         },
         effort: Effort {
             least: args.rounds,

@@ -17,8 +17,10 @@ use dynamiccl_env::gym::EnvError;
 use dynamiccl_env::lived::{Limits, Lived, LivedError};
 use dynamiccl_env::model::ConstantsFile;
 use dynamiccl_env::swept::Swept;
+use dynamiccl_live::crew::LiveError;
 use dynamiccl_policies::frozen::{Frozen, SHIPPED};
 
+use super::live::job::Job;
 use super::live::lived;
 use super::policy_file::shipped;
 use super::train::settings;
@@ -51,7 +53,10 @@ pub fn run(args: &LiveTrainArgs, session: &Session) -> Result<Ending> {
     let plan = plan(args, &source, session.seed)?;
     let others = sweeps("--judge", &args.judge, args)?;
     let Fastest { kept, threads, left_out } = threads::fastest(sweeps("--sweep", &args.sweep, args)?)?;
-    let out = OutFile::create(&args.out)?;
+    if !args.sweep.is_empty() || Job::leads(&args.job)? {
+        // A bad path costs a second and not a run; other ranks than the first write nothing.
+        drop(OutFile::create(&args.out)?);
+    }
     let ground = match ground(kept, args, session)? {
         Ok(ground) => ground,
         Err(ending) => return Ok(ending),
@@ -61,7 +66,7 @@ pub fn run(args: &LiveTrainArgs, session: &Session) -> Result<Ending> {
     let frozen = policy::fitted(&source, &fit, args, (&ground, session.seed, created));
     let bytes = frozen.to_bytes();
     Frozen::read(&bytes).context("what would be written cannot be read")?;
-    out.finish(&bytes)?;
+    OutFile::create(&args.out)?.finish(&bytes)?;
     let fitted = (&fit, &ground);
     let mut report =
         Report::new(args, [&source, &frozen], fitted, (&others, threads), begun.elapsed().as_secs_f64())?;
@@ -130,7 +135,8 @@ fn ground(
     let limits = Limits { slowdown: args.slowdown, most: MOST, doubts: args.doubt, lasts };
     let started = lived::start(&args.job, &args.of_ranks, args.cluster.as_deref(), limits, session);
     const NEEDED: &str = "--sweep names what was recorded; without, real ranks are needed";
-    let said = |error: &Error| error.is::<Interrupted>() || error.is::<LivedError>();
+    let said =
+        |error: &Error| error.is::<Interrupted>() || error.is::<LivedError>() || error.is::<LiveError>();
     let started = started.map_err(|error| if said(&error) { error } else { error.context(NEEDED) });
     Ok(started?.map(Ground::Live))
 }
