@@ -35,7 +35,16 @@ fn a_fit_begins_with_the_policy_itself() {
     let setup = setup(4096);
     let fit = Fit::new(setup.clone()).unwrap();
     assert_eq!(fit.weights(), setup.policy);
-    assert_eq!((fit.steps(), fit.best().headroom()), (0, fit.before().headroom()));
+    assert_eq!(fit.steps(), 0);
+}
+
+#[test]
+fn a_policy_with_the_memory_of_a_job_is_refused() {
+    let mut setup = setup(4096);
+    let memory = setup.policy.trained().map(<[f32]>::to_vec);
+    setup.policy.remember(memory.each_ref().map(Vec::as_slice));
+    let error = Fit::new(setup).unwrap_err().to_string();
+    assert!(error.contains("export --history") && error.contains("fit the policy that"), "{error}");
 }
 
 #[test]

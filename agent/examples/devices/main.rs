@@ -16,7 +16,7 @@ use std::time::Instant;
 use dynamiccl_agent::Params;
 use dynamiccl_agent::adam::{Adam, clip};
 use dynamiccl_agent::config::{LossConfig, NetworkConfig};
-use dynamiccl_agent::learn::{Coefficients, Counts, Device, Learner, Losses, MissingDevice, Part};
+use dynamiccl_agent::learn::{Coefficients, Counts, Device, Learner, MissingDevice, Part};
 use dynamiccl_agent::params::Layout;
 use dynamiccl_agent::start::start;
 use dynamiccl_spec::features::{CONTEXT_WIDTH, HISTORY_WIDTH};
@@ -110,7 +110,7 @@ fn trained(device: Device, updates: usize) -> Result<Trained, MissingDevice> {
                 counts: Counts::of(&rollout, environments),
             };
             let mut share = learner.gradient(&params, &part, &coefficients);
-            of.push(total(&share.losses, &coefficients));
+            of.push(share.losses.total(&coefficients) as f32);
             clip(&mut share.gradient, 0.5);
             adam.step(params.values_mut(), &share.gradient, 1e-3, &pace);
         }
@@ -121,15 +121,6 @@ fn trained(device: Device, updates: usize) -> Result<Trained, MissingDevice> {
     }
     let ms = 1e3 * begun.elapsed().as_secs_f64() / (updates * MINIBATCHES) as f64;
     Ok(Trained { first: mean(&of[..MINIBATCHES]), last: mean(&of[of.len() - MINIBATCHES..]), ms })
-}
-
-/// What is minimised.
-fn total(losses: &Losses, by: &Coefficients) -> f32 {
-    let entropy: f32 = losses.entropy.iter().zip(by.of.entropy_heads).map(|(entropy, of)| entropy * of).sum();
-    by.of.policy * losses.policy + by.of.value * losses.value - by.entropy * entropy
-        + by.of.hindsight * losses.hindsight
-        + by.of.estimate * losses.estimate
-        + by.of.gain * losses.gain
 }
 
 fn mean(losses: &[f32]) -> f32 {

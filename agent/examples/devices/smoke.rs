@@ -11,7 +11,7 @@ use dynamiccl_agent::training::{Event, Setup, Training};
 use dynamiccl_env::curriculum::Curriculum;
 use dynamiccl_env::model::ConstantsFile;
 
-use crate::{Trained, mean, total};
+use crate::{Trained, mean};
 
 /// Updates whose losses are one figure.
 const WINDOW: usize = 4;
@@ -42,7 +42,7 @@ pub fn trained(device: Device, updates: usize) -> Result<Trained, MissingDevice>
     let (mut of, begun) = (Vec::new(), Instant::now());
     for _ in 0..updates {
         if let Event::Updated(update) = training.step().expect("an update") {
-            of.push(total(&update.losses, &coefficients));
+            of.push(update.losses.total(&coefficients) as f32);
         }
     }
     let window = WINDOW.min(of.len());

@@ -73,6 +73,12 @@ pub enum FitError {
     /// The device is not here.
     #[error(transparent)]
     Device(#[from] MissingDevice),
+    /// Its memory would be taken for one that was trained.
+    #[error(
+        "the policy begins with the memory of a recorded job (export --history), which fitting would lose: fit the policy that \
+         it was made from, then put the history into what comes of it"
+    )]
+    Remembers,
 }
 
 /// A policy that is being fitted.
@@ -90,6 +96,9 @@ pub struct Fit {
 impl Fit {
     /// A fit that begins; the policy that it starts from is judged first.
     pub fn new(mut setup: Setup) -> Result<Self, FitError> {
+        if setup.policy.remembers_a_job() {
+            return Err(FitError::Remembers);
+        }
         let shape = setup.policy.shape();
         setup.config.network = NetworkConfig {
             embedding: shape.embedding,
@@ -162,6 +171,10 @@ impl Fit {
             self.lessons = self.setup.ground.lessons(self.setup.doubts)?;
             for judged in [&mut self.before, &mut self.best] {
                 *judged = Judged::new(&self.setup, &self.lessons, judged.weights.clone(), judged.steps)?;
+            }
+            // What was the best by fewer may now be worse than what it started from.
+            if self.before.score() > self.best.score() {
+                self.best = self.before.clone();
             }
         }
         let judged = Judged::new(&self.setup, &self.lessons, self.weights(), self.steps())?;

@@ -111,6 +111,24 @@ pub struct Losses {
     pub clipped: f32,
 }
 
+impl Losses {
+    /// What is minimised.
+    pub fn total(&self, by: &Coefficients) -> f64 {
+        let of = &by.of;
+        let entropy: f64 = self.entropy.iter().zip(of.entropy_heads).map(|(x, of)| f64::from(x * of)).sum();
+        let weighted = [
+            (self.policy, of.policy),
+            (self.value, of.value),
+            (self.hindsight, of.hindsight),
+            (self.resources, of.resources),
+            (self.lost, of.worth),
+            (self.estimate, of.estimate),
+            (self.gain, of.gain),
+        ];
+        weighted.iter().map(|(x, of)| f64::from(x * of)).sum::<f64>() - f64::from(by.entropy) * entropy
+    }
+}
+
 impl<'a> Part<'a> {
     /// The sequences.
     pub fn sequences(&self) -> Sequences<'a> {

@@ -59,7 +59,7 @@ pub(super) struct Seat<E: Env> {
     remembered: Vec<f32>,
     /// Whether the embedding is there already.
     embedded: bool,
-    /// Whether anything was measured since the job began.
+    /// Whether anything was measured since the job began, or memory reaches decisions all the same.
     told: bool,
     /// What the times of the call before were expected to be.
     expected: Estimates,
@@ -103,7 +103,7 @@ impl<E: Trainable> Seat<E> {
     }
 
     fn around(env: E, seen: Observation, random: Random, network: &Network) -> Self {
-        let memory = network.memory();
+        let (memory, told) = (network.memory(), env.always_remembers());
         Seat {
             env,
             seen,
@@ -125,7 +125,7 @@ impl<E: Trainable> Seat<E> {
             scratch: network.scratch(),
             remembered: vec![0.0; network.remembered()],
             embedded: false,
-            told: false,
+            told,
             expected: Estimates::default(),
             surprise: Surprise::default(),
             tried: Tried::default(),
@@ -183,7 +183,7 @@ impl<E: Trainable> Seat<E> {
         network.forget(&mut self.memory);
         self.hold();
         (self.fresh, self.begins, self.unseen, self.sum) = (true, true, 0, 0.0);
-        self.told = false;
+        self.told = self.env.always_remembers();
         self.done.clear();
         self.tried.clear();
         self.greedy = self.random.uniform() < f64::from(config.greedy) && !self.holds;

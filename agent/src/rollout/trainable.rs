@@ -34,6 +34,10 @@ pub trait Trainable: Env {
         None
     }
 
+    /// Whether memory reaches decisions before a row of the history says that something was measured: where no row ever says
+    /// so, and yet there is something to remember.
+    fn always_remembers(&self) -> bool;
+
     /// What a step came to, as far as its info tells.
     fn outcome(info: &Self::Info) -> Outcome;
 }
@@ -58,6 +62,11 @@ impl Trainable for SimEnv {
 
     fn place(&self) -> Option<Stream> {
         self.stream().cloned()
+    }
+
+    /// Where nobody is ever told anything, what was called is remembered.
+    fn always_remembers(&self) -> bool {
+        self.is_untold()
     }
 
     fn rejoin(&mut self, place: &Option<Stream>, into: &mut Observation) -> Result<SimInfo, EnvError> {
@@ -98,6 +107,10 @@ impl Trainable for Dressed<WanEnv> {
         self.observing(into, |env, bare| env.rejoin(place, bare))
     }
 
+    fn always_remembers(&self) -> bool {
+        true
+    }
+
     fn outcome(info: &WanInfo) -> Outcome {
         Outcome { gain: Some(ln(info.base_ms / (info.ms + info.cost_ms))), ..Outcome::default() }
     }
@@ -113,6 +126,10 @@ impl Trainable for Dressed<RailsEnv> {
 
     fn rejoin(&mut self, place: &(u64, u64), into: &mut Observation) -> Result<RailsInfo, EnvError> {
         self.observing(into, |env, bare| env.rejoin(*place, bare))
+    }
+
+    fn always_remembers(&self) -> bool {
+        true
     }
 
     fn outcome(info: &RailsInfo) -> Outcome {

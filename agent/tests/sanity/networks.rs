@@ -7,6 +7,8 @@ use dynamiccl_agent::subject::{Rails, Subject, Wan};
 use dynamiccl_agent::training::{Setup, Training};
 use dynamiccl_env::rails::RailsStage;
 use dynamiccl_env::wan::WanCurriculum;
+use dynamiccl_policies::network::Shape;
+use dynamiccl_spec::features::HISTORY_WIDTH;
 
 /// One job over and over, in traffic that lasts: enough to learn that rings and routes should follow it.
 const ONE_JOB: &str = r#"
@@ -71,6 +73,26 @@ fn a_few_thousand_steps_on_a_wan_beat_the_best_cadence() {
     assert!(before.learned > 1.4 * before.best_cadence, "it starts by changing nothing: {before:?}");
     assert!(after.learned < after.best_cadence, "{after:?}");
     assert!(after.learned >= after.clairvoyant, "{after:?}");
+}
+
+/// The weights by which the LSTM reads its own memory, which no normaliser is folded into.
+fn recurrent<S: Subject>(training: &Training<S>) -> Vec<f32> {
+    let weights = training.weights();
+    let Shape { embedding, memory, .. } = weights.shape();
+    weights.get("lstm.weight").expect("an LSTM")[(embedding + HISTORY_WIDTH) * 4 * memory..].to_vec()
+}
+
+fn learns_to_remember<S: Subject>(subject: S) {
+    let mut training = Training::new(setup(subject, 2)).expect("a run that begins");
+    let before = recurrent(&training);
+    step(&mut training, 2);
+    assert!(recurrent(&training) != before, "memory never reached a decision");
+}
+
+#[test]
+fn memory_is_learned_although_no_row_says_that_it_was_measured() {
+    learns_to_remember(wan());
+    learns_to_remember(rails());
 }
 
 fn goes_on<S: Subject>(make: impl Fn() -> S) {

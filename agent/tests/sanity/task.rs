@@ -120,6 +120,10 @@ impl<R: Rules> Trainable for Task<R> {
         self.begin(into)
     }
 
+    fn always_remembers(&self) -> bool {
+        false
+    }
+
     fn outcome(_: &Self::Info) -> Outcome {
         Outcome::default()
     }

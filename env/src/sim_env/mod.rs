@@ -160,6 +160,11 @@ impl SimEnv {
         SimEnv { untold: true, ..self }
     }
 
+    /// Whether no job has feedback.
+    pub fn is_untold(&self) -> bool {
+        self.untold
+    }
+
     /// The same jobs with threads that can be chosen anew at every call, as no plugin API can: for oracles.
     pub fn free_threads(self) -> Self {
         SimEnv { free_threads: true, ..self }

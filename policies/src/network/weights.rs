@@ -53,6 +53,11 @@ impl Weights {
         }
     }
 
+    /// Whether jobs begin with the memory of another one.
+    pub fn remembers_a_job(&self) -> bool {
+        self.trained.is_some()
+    }
+
     /// The memory as it was trained, h and c.
     pub fn trained(&self) -> [&[f32]; 2] {
         match &self.trained {

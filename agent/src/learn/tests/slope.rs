@@ -4,25 +4,11 @@ use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
 use super::made::{Made, SMALL, only, uniform};
-use crate::learn::{Coefficients, Device, Learner, Losses, Share};
+use crate::learn::{Coefficients, Device, Learner, Share};
 use crate::params::Params;
 
 const LOSSES: [&str; 9] =
     ["policy", "value", "entropy", "hindsight", "resources", "worth", "estimate", "gain", "all"];
-
-fn total(losses: &Losses, by: &Coefficients) -> f64 {
-    let entropy: f64 = losses.entropy.iter().zip(by.of.entropy_heads).map(|(x, of)| f64::from(x * of)).sum();
-    let pairs = [
-        (losses.policy, by.of.policy),
-        (losses.value, by.of.value),
-        (losses.hindsight, by.of.hindsight),
-        (losses.resources, by.of.resources),
-        (losses.lost, by.of.worth),
-        (losses.estimate, by.of.estimate),
-        (losses.gain, by.of.gain),
-    ];
-    pairs.iter().map(|(x, of)| f64::from(x * of)).sum::<f64>() - f64::from(by.entropy) * entropy
-}
 
 fn share(made: &Made, learner: &Learner, params: &Params, by: &Coefficients) -> Share {
     let all = made.all();
@@ -35,7 +21,7 @@ fn measured(made: &Made, learner: &Learner, direction: &[f32], by: &Coefficients
     let side = |step: f32| {
         let mut params = made.params.clone();
         params.values_mut().iter_mut().zip(direction).for_each(|(x, along)| *x += step * along);
-        total(&share(made, learner, &params, by).losses, by)
+        share(made, learner, &params, by).losses.total(by)
     };
     (side(STEP) - side(-STEP)) / (2.0 * f64::from(STEP))
 }
@@ -91,7 +77,7 @@ fn both_ways_through_the_memory_have_one_gradient() {
         for name in LOSSES {
             let by = only(name);
             let [own, graph] = [&own, &graph].map(|learner| share(&made, learner, &made.params, &by));
-            let error = (total(&own.losses, &by) - total(&graph.losses, &by)).abs();
+            let error = (own.losses.total(&by) - graph.losses.total(&by)).abs();
             assert!(error < 1e-5, "{name}: {:?}, {:?}", own.losses, graph.losses);
             let longest = norm(&own.gradient).max(1e-6);
             for tensor in layout.tensors() {
