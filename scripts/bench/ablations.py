@@ -8,7 +8,7 @@ Every variant is trained with the same seeds, steps and curriculum and judged in
 The verdict is on regret over tiers 1 to 4 with feedback: a part helps where regret without it is higher by more than
 twice the standard error of the difference, and does not help where it is lower by as much; else the difference is
 within noise. What is done is kept in --out and not done again. A run of `short` takes some four minutes on 2 cores
-and there are 24; one of `full` half an hour. Needs Python 3.9, and cargo where no --binary is given.
+and there are 24; one of `full` an hour. Needs Python 3.9, and cargo where no --binary is given.
 """
 
 import argparse

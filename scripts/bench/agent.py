@@ -8,7 +8,7 @@ bar with what was reached.
 Without a curriculum, all three. `--policies` judges these instead of training `full`, one for each seed. Times are
 of the whole `train` command as it says itself. Regrets are judged by their mean over the seeds; times, worst cells and
 whether knobs differ between tiers by the worst seed. What is done is kept in --out and not done again. Exit code 0:
-every bar is reached; 1: one is not. `full` takes up to 90 minutes for each seed on 2 cores. Needs Python 3.9, and cargo
+every bar is reached; 1: one is not. `full` takes half an hour for each seed on 2 cores. Needs Python 3.9, and cargo
 where no --binary is given.
 """
 
