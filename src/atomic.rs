@@ -38,6 +38,11 @@ impl OutFile {
         Ok(OutFile { temp, target: target.to_owned() })
     }
 
+    /// Makes sure, before the long work, that `target` could be written: a bad path costs a second and not a run.
+    pub fn probe(target: &Path) -> Result<()> {
+        OutFile::create(target).map(drop)
+    }
+
     /// Writes all that the file is to hold, and gives it its name.
     pub fn finish(mut self, bytes: &[u8]) -> Result<()> {
         self.temp.write_all(bytes).with_context(|| cannot_write(&self.target))?;

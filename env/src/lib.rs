@@ -17,7 +17,7 @@
 //! * **judging**: [`evaluate`] (tuners on the same calls), [`headroom`] (what there is to win), [`validate`] (the model beside
 //!   measurements), [`calibrate`] (the model taught one cluster)
 //! * **worlds of their own**: [`wan`] (rings across datacentres), [`rails`] (optical circuits), [`tuccl`] (MSCCL's settings)
-//! * **tools**: [`least_squares`], [`statistics`], [`text`], [`threads`], [`whole`]
+//! * **tools**: [`least_squares`], [`once`], [`statistics`], [`text`], [`threads`], [`whole`]
 #![forbid(unsafe_code)]
 
 pub mod asking;
@@ -36,6 +36,7 @@ pub mod measure;
 mod memory;
 pub mod model;
 pub mod nccl;
+pub mod once;
 pub mod question;
 pub mod rails;
 pub mod recall;

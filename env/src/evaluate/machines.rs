@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::cluster::{Cluster, ClusterError, CommOptions};
 use crate::nccl::Version;
+use crate::once::once;
 
 /// Clusters of the default set that no curriculum contains, reported apart.
 pub const HELD_OUT: [&str; 6] =
@@ -72,11 +73,6 @@ impl Machine {
 
 fn default_names() -> impl Iterator<Item = &'static str> {
     Cluster::names().filter(|name| !TESTBEDS.contains(name))
-}
-
-/// Each value where it comes first.
-fn once<T: PartialEq>(values: &[T]) -> impl Iterator<Item = &T> {
-    values.iter().enumerate().filter(|(at, value)| !values[..*at].contains(value)).map(|(_, value)| value)
 }
 
 /// Whether no curriculum that comes with the program contains a cluster, near or far; so it is with every file that is

@@ -27,8 +27,7 @@ pub fn run(args: &CalibrateArgs, session: &Session) -> Result<Ending> {
     let mut cluster = machine::load(&args.machine)?;
     let constants = ConstantsFile::load(&args.constants.constants)?.nominal();
     apart(args)?;
-    // A bad path costs a second and not a fit.
-    drop(OutFile::create(&args.out)?);
+    OutFile::probe(&args.out)?;
     let (samples, source) = measure(args, &mut cluster)?;
     let files = if args.log.is_empty() { &args.sweep } else { &args.log };
     let fit = Fit::new(&cluster, samples, &constants).with_context(|| names(files))?;

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, ensure};
 use dynamiccl_env::measure::{Circumstances, Clock};
+use dynamiccl_env::once::once;
 use dynamiccl_live::caller::RanksCaller;
 use dynamiccl_live::cell::{Cell, grid};
 use dynamiccl_live::crew::{Limits, LiveError};
@@ -60,7 +61,9 @@ pub struct Wish {
 impl Wish {
     /// These calls, and nothing else.
     pub fn of(clock: Clock, calls: &CallsArgs) -> Self {
-        let cells = grid(&once(&calls.collectives), &once(&calls.sizes.0));
+        // Measured twice, a call would count twice.
+        let collectives: Vec<_> = once(&calls.collectives).copied().collect();
+        let cells = grid(&collectives, &once(&calls.sizes.0).copied().collect::<Vec<_>>());
         Wish { clock, variables: vec![], cells, threads: None, counts: vec![], beside: None, start: 1 }
     }
 
@@ -215,12 +218,6 @@ fn sharing(args: &JobArgs) -> Sharing {
     if args.share_gpu { Sharing::Shared } else { Sharing::Apart }
 }
 
-/// What is on a list, in its order: measured twice, it would count twice.
-pub fn once<T: Copy + PartialEq>(list: &[T]) -> Vec<T> {
-    let is_first = |(at, one): &(usize, &T)| !list[..*at].contains(one);
-    list.iter().enumerate().filter(is_first).map(|(_, one)| *one).collect()
-}
-
 /// The error that a command ends with.
 pub fn told(error: LiveError) -> anyhow::Error {
     match error {
@@ -281,14 +278,4 @@ fn told_by(args: &JobArgs, post: &Post, wish: &Wish) -> BTreeMap<String, String>
     let shell = shell.filter(|(name, _)| name.starts_with("NCCL_") && !ours(name));
     let words = wish.variables.iter().chain(&args.env).cloned();
     shell.chain(words).filter(|(name, _)| !name.starts_with("NCCL_DEBUG")).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::once;
-
-    #[test]
-    fn a_list_has_everything_once_in_its_order() {
-        assert_eq!(once(&[3, 1, 3, 2, 1]), [3, 1, 2]);
-    }
 }

@@ -4,6 +4,7 @@ use std::fmt;
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
+use dynamiccl_env::once::once;
 use dynamiccl_live::cell::{Cell, Tries};
 use dynamiccl_live::drift::Drift;
 use dynamiccl_live::measure::{CellTimes, Effort};
@@ -13,7 +14,7 @@ use dynamiccl_live::sweep::{Again, Plan, Swept, sweep};
 use dynamiccl_spec::{Bytes, ChunkChoice};
 use serde::Serialize;
 
-use super::job::{Job, Wish, once, told};
+use super::job::{Job, Wish, told};
 use crate::args::SweepArgs;
 use crate::atomic::{OutFile, ends_in};
 use crate::commands::machine::name;
@@ -29,8 +30,7 @@ pub fn run(args: &SweepArgs, session: &Session) -> Result<Ending> {
     if let Some(ending) = Job::attend(&args.job, &wishes, session)? {
         return Ok(ending);
     }
-    // A bad path costs a second and not the start of all ranks.
-    drop(OutFile::create(&args.out)?);
+    OutFile::probe(&args.out)?;
     let begun = Instant::now();
     let progress = session.progress("live sweep", wishes.iter().map(|wish| wish.cells.len() as u64).sum());
     let (mut sheet, mut report, mut ended) = (None, None, Ok(()));
@@ -69,7 +69,7 @@ pub fn run(args: &SweepArgs, session: &Session) -> Result<Ending> {
 
 /// What ranks are started for, once for every count of threads: NCCL reads it once in the life of a process.
 fn wishes(args: &SweepArgs) -> Vec<Wish> {
-    let threads = once(&args.of_kernels.threads);
+    let threads: Vec<_> = once(&args.of_kernels.threads).copied().collect();
     let wish =
         Wish { counts: threads.clone(), beside: args.beside, ..Wish::of(args.clock.into(), &args.calls) };
     if threads.is_empty() {
@@ -88,12 +88,12 @@ fn columns(args: &SweepArgs) -> Columns {
 }
 
 fn plan(args: &SweepArgs, wish: &Wish, shifts: usize) -> Plan {
-    let others = args.chunks.iter().copied().filter(|chunk| *chunk != ChunkChoice::Own);
+    let chunks = [&[ChunkChoice::Own], &args.chunks[..]].concat();
     Plan {
         cells: wish.cells.clone(),
         tries: Tries {
-            channels: once(&args.channels),
-            chunks: once(&std::iter::once(ChunkChoice::Own).chain(others).collect::<Vec<_>>()),
+            channels: once(&args.channels).copied().collect(),
+            chunks: once(&chunks).copied().collect(),
         },
         effort: Effort {
             least: args.rounds,

@@ -100,8 +100,7 @@ impl Saved {
             "--out {}: NVIDIA's table has no threads and buffers, which --space tuccl searches; end it in .json, or give --space own",
             name(path)
         );
-        // A bad path costs a second and not a run.
-        drop(OutFile::create(path)?);
+        OutFile::probe(path)?;
         Ok(Saved { path: path.to_owned(), form, contents })
     }
 
