@@ -124,6 +124,9 @@ fn what_cannot_be_fitted_is_an_error() {
     dir.write("node.csv", &format!("{header}\n8,none,allreduce,1024,default,default,,9.0,8.0,9.5\n"));
     dir.write("node.csv.about.json", r#"{"shared": false}"#);
     dir.write("two.csv", &sweep_of("", "1gbit"));
+    dir.write_policy("tiny.safetensors");
+    dir.borrow("env/tests/data/traces/job.jsonl", "job.jsonl");
+    dir.run("export --policy tiny.safetensors --out late.safetensors --history job.jsonl --json").json();
     for (words, expected) in [
         ("--sweep none.csv", "none.csv"),
         ("--sweep lonely.csv", "no call has both"),
@@ -136,6 +139,10 @@ fn what_cannot_be_fitted_is_an_error() {
         ("--sweep node.csv --cluster dgx_h100", "no call has both"),
         ("--sweep odd.csv --cluster dgx_h10", "did you mean"),
         ("--sweep odd.csv --cluster tcp10g_1gpu --policy none.safetensors", "none.safetensors"),
+        (
+            "--ranks 2 --share-gpu --policy late.safetensors",
+            "--policy late.safetensors: the policy begins with the memory of a recorded job",
+        ),
         ("--sweep odd.csv --doubt 11", "a doubt is a number from 0 to 10"),
         ("--sweep odd.csv --ranks 2", "cannot be used with"),
         ("--sweep odd.csv --sizes 1K", "cannot be used with"),

@@ -54,8 +54,8 @@ pub fn run(args: &LiveTrainArgs, session: &Session) -> Result<Ending> {
     let others = sweeps("--judge", &args.judge, args)?;
     let Fastest { kept, threads, left_out } = threads::fastest(sweeps("--sweep", &args.sweep, args)?)?;
     if !args.sweep.is_empty() || Job::leads(&args.job)? {
-        // A bad path costs a second and not a run; other ranks than the first write nothing.
-        drop(OutFile::create(&args.out)?);
+        // Other ranks than the first write nothing.
+        OutFile::probe(&args.out)?;
     }
     let ground = match ground(kept, args, session)? {
         Ok(ground) => ground,
@@ -97,6 +97,8 @@ fn plan(args: &LiveTrainArgs, source: &Frozen, seed: u64) -> Result<Setup> {
     if let Some(set) = kept {
         bail!("--set {set}: a policy keeps its network, and how it is judged here is fixed; leave it out");
     }
+    // Before ranks are started for it.
+    ensure!(!source.weights.remembers_a_job(), "--policy {}: {}", args.policy, FitError::Remembers);
     let config = settings::with(usual, &args.set)?;
     config.check()?;
     let update = config.rollout.environments * config.rollout.steps;
