@@ -45,11 +45,11 @@ impl Interrupt {
     /// Where the system refuses, its own Ctrl-C stays in force, which ends the process as well.
     pub fn catch() -> Self {
         let interrupt = Interrupt::default();
+        // The one who hears them is there first: a signal that is caught and that nobody hears would end nothing.
         let (asked, (send, caught)) = (Arc::clone(&interrupt.0), mpsc::channel());
         let heeding =
             thread::Builder::new().spawn(move || caught.recv().map(|signals| heed(signals, &asked)));
         if let (Ok(_), Ok(signals)) = (heeding, Signals::new([SIGINT, SIGTERM])) {
-            // Who has come to hear them waits for them.
             let _ = send.send(signals);
         }
         interrupt

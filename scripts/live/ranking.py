@@ -26,6 +26,11 @@ def cells(path):
     return found
 
 
+def default(settings):
+    """The median of NCCL's own choice."""
+    return next((us for knobs, us in settings.items() if knobs[0] == "default"), None)
+
+
 def main():
     if len(sys.argv) != 3:
         sys.exit(__doc__)
@@ -36,13 +41,13 @@ def main():
         rivals = {knobs: us for knobs, us in theirs[cell].items() if knobs[0] != "default"}
         if not choices or not rivals:
             continue
-        own_choice = [next((us for knobs, us in cells[cell].items() if knobs[0] == "default"), None) for cells in (ours, theirs)]
-        if None in own_choice:
+        our_default, their_default = default(ours[cell]), default(theirs[cell])
+        if our_default is None or their_default is None:
             sys.exit(f"{cell[0]} {cell[1]}: no line of NCCL's default in one of them")
         best, rival = min(choices, key=choices.get), min(rivals, key=rivals.get)
         off[cell] = theirs[cell][best] / rivals[rival]
-        gains.append(own_choice[1] / theirs[cell][best])
-        own.append(own_choice[0] / choices[best])
+        gains.append(their_default / theirs[cell][best])
+        own.append(our_default / choices[best])
         if off[cell] > NEAR:
             known = f"{choices[rival]:.1f}" if rival in choices else "none"
             misses.append(
