@@ -1,8 +1,9 @@
 //! Lists that people give: what stands there twice counts once, whoever counts.
 
 /// Each value where it comes first.
-pub fn once<T: PartialEq>(values: &[T]) -> impl Iterator<Item = &T> {
-    values.iter().enumerate().filter(|(at, value)| !values[..*at].contains(value)).map(|(_, value)| value)
+pub fn once<T: Clone + PartialEq>(values: &[T]) -> Vec<T> {
+    let first = |(at, value): &(usize, &T)| !values[..*at].contains(value);
+    values.iter().enumerate().filter(first).map(|(_, value)| value.clone()).collect()
 }
 
 #[cfg(test)]
@@ -11,6 +12,6 @@ mod tests {
 
     #[test]
     fn a_list_has_everything_once_in_its_order() {
-        assert!(once(&[3, 1, 3, 2, 1]).eq(&[3, 1, 2]));
+        assert_eq!(once(&[3, 1, 3, 2, 1]), [3, 1, 2]);
     }
 }

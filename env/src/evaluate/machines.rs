@@ -61,8 +61,8 @@ impl Machine {
             [] => default_names().map(Cluster::load).collect::<Result<_, _>>()?,
             named => named.iter().map(|name| Cluster::load(name)).collect::<Result<_, _>>()?,
         };
-        let clusters: Vec<_> = once(&clusters).cloned().map(Arc::new).collect();
-        let nodes: Vec<u32> = once(nodes).copied().collect();
+        let clusters: Vec<_> = once(&clusters).into_iter().map(Arc::new).collect();
+        let nodes = once(nodes);
         for cluster in &clusters {
             nodes.iter().try_for_each(|&nodes| cluster.ranks(nodes, cluster.gpus_per_node).map(|_| ()))?;
         }

@@ -62,8 +62,7 @@ impl Wish {
     /// These calls, and nothing else.
     pub fn of(clock: Clock, calls: &CallsArgs) -> Self {
         // Measured twice, a call would count twice.
-        let collectives: Vec<_> = once(&calls.collectives).copied().collect();
-        let cells = grid(&collectives, &once(&calls.sizes.0).copied().collect::<Vec<_>>());
+        let cells = grid(&once(&calls.collectives), &once(&calls.sizes.0));
         Wish { clock, variables: vec![], cells, threads: None, counts: vec![], beside: None, start: 1 }
     }
 

@@ -69,7 +69,7 @@ pub fn run(args: &SweepArgs, session: &Session) -> Result<Ending> {
 
 /// What ranks are started for, once for every count of threads: NCCL reads it once in the life of a process.
 fn wishes(args: &SweepArgs) -> Vec<Wish> {
-    let threads: Vec<_> = once(&args.of_kernels.threads).copied().collect();
+    let threads = once(&args.of_kernels.threads);
     let wish =
         Wish { counts: threads.clone(), beside: args.beside, ..Wish::of(args.clock.into(), &args.calls) };
     if threads.is_empty() {
@@ -91,10 +91,7 @@ fn plan(args: &SweepArgs, wish: &Wish, shifts: usize) -> Plan {
     let chunks = [&[ChunkChoice::Own], &args.chunks[..]].concat();
     Plan {
         cells: wish.cells.clone(),
-        tries: Tries {
-            channels: once(&args.channels).copied().collect(),
-            chunks: once(&chunks).copied().collect(),
-        },
+        tries: Tries { channels: once(&args.channels), chunks: once(&chunks) },
         effort: Effort {
             least: args.rounds,
             most: args.most_rounds.max(args.rounds),
