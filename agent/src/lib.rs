@@ -35,3 +35,4 @@ mod wide;
 pub use config::Config;
 pub use normal::Normaliser;
 pub use params::Params;
+pub use wide::WideTuner;

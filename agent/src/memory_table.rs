@@ -275,7 +275,7 @@ mod tests {
             history[feature("last_pair") + pair] = 1.0;
             history[feature("last_time")] = slower / TIME_SCALE;
             seen.extend(history);
-            network.step(&seen, memory, scratch);
+            network.steps(&seen, memory, scratch);
             network.hold(memory);
         }
 

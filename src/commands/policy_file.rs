@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, ensure};
+use dynamiccl_agent::WideTuner;
 use dynamiccl_policies::frozen::{self, Frozen, SHIPPED};
 use dynamiccl_policies::nccl_csv::{Table, TableTuner};
 use dynamiccl_policies::policy::{Policy, PolicyTuner};
@@ -72,7 +73,7 @@ impl PolicyFile {
 
     fn with(&self, make: impl FnOnce(Arc<Policy>) -> PolicyTuner) -> Box<dyn Tuner> {
         match self {
-            PolicyFile::Frozen(policy) => Box::new(make(Arc::clone(policy))),
+            PolicyFile::Frozen(policy) => Box::new(WideTuner(make(Arc::clone(policy)))),
             PolicyFile::Table(table) => Box::new(table.clone()),
         }
     }

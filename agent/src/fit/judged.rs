@@ -11,6 +11,7 @@ use dynamiccl_spec::math::ln;
 
 use super::ground::Lessons;
 use super::{FitError, Setup};
+use crate::wide::WideTuner;
 
 /// A policy and what it makes of the sweeps.
 #[derive(Debug, Clone)]
@@ -74,7 +75,7 @@ impl Judged {
 fn both(weights: &Weights, sweeps: &[Arc<Swept>], margin: f32) -> Result<[Vec<Judgement>; 2], SweptError> {
     let policy = Arc::new(Policy::new("fitted", weights, Guard::Spreads(margin), 0));
     let all = |shown| {
-        let mut tuner = PolicyTuner::new(Arc::clone(&policy), None);
+        let mut tuner = WideTuner(PolicyTuner::new(Arc::clone(&policy), None));
         let judged = sweeps.iter().map(|swept| judge(swept, shown, &mut tuner));
         judged.collect::<Result<Vec<_>, _>>()
     };

@@ -265,7 +265,7 @@ impl<E: Trainable> Seat<E> {
         if let Some(last) = self.done.last().filter(|last| measured && by_nccl(last)) {
             self.tried.add(&self.before, last.choice[Head::Pair as usize]);
         }
-        wide!(network.step(&self.remembered, &mut self.memory, &mut self.scratch));
+        wide!(network.steps(&self.remembered, &mut self.memory, &mut self.scratch));
         self.unseen += 1;
         // A job that is told nothing decides by what it knew when it began, as a tuner does.
         if self.unseen < every || !self.told {

@@ -67,7 +67,7 @@ impl Actor {
         let width = self.network.shape().embedding;
         if self.began {
             self.remembered[width..].copy_from_slice(&self.worn.history);
-            self.network.step(&self.remembered, &mut self.memory, &mut self.scratch);
+            self.network.steps(&self.remembered, &mut self.memory, &mut self.scratch);
             self.network.hold(&mut self.memory);
         }
         self.began = true;

@@ -18,6 +18,7 @@ use dynamiccl_spec::gates::Gate;
 use super::map::Maps;
 use super::{ByPlace, Figures, Look, StageSettings, Stop, Subject, Verdict};
 use crate::config::Config;
+use crate::wide::WideTuner;
 
 /// A curriculum of NCCL's knobs.
 #[derive(Debug, Clone)]
@@ -103,7 +104,7 @@ impl Subject for Knobs {
         let policy = Arc::new(Policy::new("policy", weights, guard, 0));
         let refresh = (!look.config.without.lstm).then_some(PolicyTuner::REFRESH);
         let entrant = Entrant::tuner("policy", move |_| {
-            Box::new(PolicyTuner::new(Arc::clone(&policy), refresh).without_notes())
+            Box::new(WideTuner(PolicyTuner::new(Arc::clone(&policy), refresh).without_notes()))
         });
         evaluation.cells(&machines, &headroom::sizes(), &[entrant], || step(1))
     }

@@ -7,7 +7,7 @@ use dynamiccl_spec::{Head, Mask};
 use super::activation::tanh_all;
 use super::heads::{Acted, Estimates};
 use super::job_sum::JobSum;
-use super::memory::Memory;
+use super::memory::{AT_ONCE, Memory};
 use super::net::Network;
 use super::shape::BANDS;
 
@@ -25,6 +25,7 @@ pub struct Scratch {
     first: Vec<f32>,
     last: Vec<f32>,
     spreads: Vec<f32>,
+    /// The gates of calls that are taken in together.
     pub(super) gates: Vec<f32>,
 }
 
@@ -40,7 +41,7 @@ impl Network {
             first: vec![0.0; self.first_heads.width()],
             last: vec![0.0; self.last_heads.width()],
             spreads: vec![0.0; self.spreads.width()],
-            gates: vec![0.0; self.lstm.width()],
+            gates: vec![0.0; AT_ONCE * self.lstm.width()],
         }
     }
 
@@ -101,6 +102,7 @@ impl Network {
 
     /// How far from [`Scratch::estimates`] the times of the call that was decided last may be: ln of the
     /// spreads, pair by pair.
+    #[inline(always)]
     pub fn ln_spreads<'a>(&self, scratch: &'a mut Scratch) -> &'a [f32] {
         self.spreads.begin(&mut scratch.spreads);
         self.spreads.add(0, &scratch.expert[..self.shape.expert], &mut scratch.spreads);

@@ -94,7 +94,7 @@ impl Network {
     ///
     /// `choose` is given a head and its logits, −∞ where the mask forbids and finite elsewhere, and says
     /// which one it takes.
-    #[inline]
+    #[inline(always)]
     pub(super) fn choose(
         &self,
         first: &mut [f32],

@@ -84,6 +84,19 @@ impl Linear {
         self.add_each(first, inputs.len(), &there[..count], |_, &(at, x)| (at as usize, x), sums);
     }
 
+    /// Adds the first `count` inputs of several rows, each `row` wide and with sums of its own: their weights are then
+    /// fetched once for all.
+    #[inline(always)]
+    pub fn add_rows(&self, count: usize, rows: &[f32], row: usize, sums: &mut [f32]) {
+        for block in (0..self.width() / LANES).step_by(TOGETHER) {
+            for (inputs, sums) in rows.chunks_exact(row).zip(sums.chunks_exact_mut(self.width())) {
+                let sums =
+                    sums.as_chunks_mut().0[block..].chunks_mut(TOGETHER).next().expect("it has this block");
+                self.add_to(block, 0, count, &inputs[..count], |at, &x| (at, x), sums);
+            }
+        }
+    }
+
     /// Adds some of the `count` inputs from number `first` on; `read` says which one an input is, and its value.
     #[inline(always)]
     fn add_each<T>(
@@ -94,14 +107,28 @@ impl Linear {
         read: impl Fn(usize, &T) -> (usize, f32) + Copy,
         sums: &mut [f32],
     ) {
-        let mut weights = self.weights.chunks_exact(self.inputs).map(|block| &block[first..][..count]);
-        let mut next = || weights.next().expect("as many blocks of weights as of sums");
-        let (together, rest) = sums.as_chunks_mut::<LANES>().0.as_chunks_mut::<TOGETHER>();
-        for sums in together {
-            add_blocks(std::array::from_fn::<_, TOGETHER, _>(|_| next()), inputs, read, sums);
+        for (at, sums) in sums.as_chunks_mut().0.chunks_mut(TOGETHER).enumerate() {
+            self.add_to(TOGETHER * at, first, count, inputs, read, sums);
         }
-        for sums in rest {
-            add_blocks([next()], inputs, read, std::array::from_mut(sums));
+    }
+
+    /// The same for the sums of [`TOGETHER`] blocks from this one on, or of the last.
+    #[inline(always)]
+    fn add_to<T>(
+        &self,
+        block: usize,
+        first: usize,
+        count: usize,
+        inputs: &[T],
+        read: impl Fn(usize, &T) -> (usize, f32),
+        sums: &mut [Sums],
+    ) {
+        let weights = |at: usize| &self.weights[(block + at) * self.inputs..][first..][..count];
+        match sums.as_mut_array() {
+            Some(sums) => add_blocks::<_, TOGETHER>(std::array::from_fn(weights), inputs, read, sums),
+            None => sums.iter_mut().enumerate().for_each(|(at, sums)| {
+                add_blocks([weights(at)], inputs, &read, std::array::from_mut(sums));
+            }),
         }
     }
 }
@@ -215,6 +242,18 @@ mod tests {
             linear.add_sparse::<{ INPUTS - 5 }>(5, inputs.last_chunk().unwrap(), &mut parts);
             assert_eq!(bits(&parts), bits(&summed(&linear, &inputs)));
         }
+    }
+
+    #[test]
+    fn rows_together_add_up_to_what_each_does() {
+        const ROW: usize = INPUTS + 3;
+        let (_, _, linear) = drawn();
+        let rows = numbers(3 * ROW, 7);
+        let mut together = vec![0.0; 3 * linear.width()];
+        together.chunks_exact_mut(linear.width()).for_each(|sums| linear.begin(sums));
+        linear.add_rows(INPUTS, &rows, ROW, &mut together);
+        let each = rows.chunks_exact(ROW).flat_map(|row| summed(&linear, &row[..INPUTS]));
+        assert_eq!(bits(&together), bits(&each.collect::<Vec<_>>()));
     }
 
     #[test]

@@ -9,6 +9,9 @@ use super::activation::{sigmoid, tanh};
 use super::forward::Scratch;
 use super::net::Network;
 
+/// Calls that are taken in together, so that the weights of what they were are fetched once for all.
+pub(super) const AT_ONCE: usize = 8;
+
 /// The state of the LSTM, and what decisions see of it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Memory {
@@ -32,6 +35,17 @@ impl Memory {
     /// What it keeps: its c.
     pub fn cell(&self) -> &[f32] {
         &self.cell
+    }
+
+    /// What the gates make of it.
+    #[inline(always)]
+    fn turn(&mut self, gates: &[f32]) {
+        let cells = self.cell.len();
+        let [input, forget, candidate, output] = [0, 1, 2, 3].map(|gate| &gates[gate * cells..][..cells]);
+        for (at, (cell, hidden)) in self.cell.iter_mut().zip(&mut self.hidden).enumerate() {
+            *cell = sigmoid(forget[at]) * *cell + sigmoid(input[at]) * tanh(candidate[at]);
+            *hidden = sigmoid(output[at]) * tanh(*cell);
+        }
     }
 }
 
@@ -63,29 +77,29 @@ impl Network {
         self.shape.lstm_inputs() - self.shape.memory
     }
 
-    /// Takes in calls, in their order: [`Network::remembered`] numbers each.
+    /// Takes in calls, in their order: [`Network::remembered`] numbers each. Decisions see them.
+    #[inline(always)]
     pub fn refresh(&self, calls: &[f32], memory: &mut Memory, scratch: &mut Scratch) {
-        for call in calls.chunks_exact(self.remembered()) {
-            self.step(call, memory, scratch);
-        }
+        self.steps(calls, memory, scratch);
         self.hold(memory);
     }
 
-    /// One step of the LSTM. Decisions see it once [`Network::hold`] has followed.
+    /// Steps of the LSTM, one for each call. Decisions see them once [`Network::hold`] has followed.
     #[inline(always)]
-    pub fn step(&self, call: &[f32], memory: &mut Memory, scratch: &mut Scratch) {
-        let gates = &mut scratch.gates;
-        let (embedding, history) = call.split_at(self.shape.embedding);
-        let history: &[f32; HISTORY_WIDTH] = history.try_into().expect("a row of the history");
-        self.lstm.begin(gates);
-        self.lstm.add(0, embedding, gates);
-        self.lstm.add_sparse(embedding.len(), history, gates);
-        self.lstm.add(call.len(), &memory.hidden, gates);
-        let cells = memory.cell.len();
-        let [input, forget, candidate, output] = [0, 1, 2, 3].map(|gate| &gates[gate * cells..][..cells]);
-        for (at, (cell, hidden)) in memory.cell.iter_mut().zip(&mut memory.hidden).enumerate() {
-            *cell = sigmoid(forget[at]) * *cell + sigmoid(input[at]) * tanh(candidate[at]);
-            *hidden = sigmoid(output[at]) * tanh(*cell);
+    pub fn steps(&self, calls: &[f32], memory: &mut Memory, scratch: &mut Scratch) {
+        let (inputs, embedding, gates) = (self.remembered(), self.shape.embedding, self.lstm.width());
+        for calls in calls.chunks(AT_ONCE * inputs) {
+            // Only what was remembered before is not known of all of them by now.
+            let all = &mut scratch.gates[..calls.len() / inputs * gates];
+            all.chunks_exact_mut(gates).for_each(|gates| self.lstm.begin(gates));
+            self.lstm.add_rows(embedding, calls, inputs, all);
+            for (call, gates) in calls.chunks_exact(inputs).zip(all.chunks_exact_mut(gates)) {
+                let history: &[f32; HISTORY_WIDTH] =
+                    call[embedding..].try_into().expect("a row of the history");
+                self.lstm.add_sparse(embedding, history, gates);
+                self.lstm.add(inputs, &memory.hidden, gates);
+                memory.turn(gates);
+            }
         }
     }
 

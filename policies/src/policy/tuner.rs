@@ -78,7 +78,9 @@ impl PolicyTuner {
     }
 
     /// Decides a call. What a tuner that learns by measuring would want to know, a policy does not.
-    #[inline]
+    ///
+    /// It is always inlined, with all that costs time in it: a caller that has wider registers at hand has them used.
+    #[inline(always)]
     pub fn answer(&mut self, query: &Query<'_>) -> Decision {
         if self.history.is_some() {
             self.take_in(query);
@@ -93,6 +95,7 @@ impl PolicyTuner {
     }
 
     /// What to try instead of these knobs, because it may be faster.
+    #[inline(always)]
     fn trial(&mut self, query: &Query<'_>, knobs: &Knobs) -> Option<Decision> {
         let notes = self.notes.as_mut().filter(|notes| notes.may_try(query, knobs))?;
         let (network, guard, scratch) = (self.policy.network(), self.policy.guard(), &mut self.scratch);
@@ -123,7 +126,7 @@ impl PolicyTuner {
     }
 
     /// What the policy says, where there is something to choose.
-    #[inline]
+    #[inline(always)]
     fn thought(&mut self, query: &Query<'_>) -> Decision {
         let (_, job) = self.jobs.of(self.policy.network(), query.encoder);
         let key = Key::new(query, job);
@@ -136,6 +139,7 @@ impl PolicyTuner {
     }
 
     /// Asks the network, and the guard where the network would not do as NCCL does.
+    #[inline(always)]
     fn work_out(&mut self, query: &Query<'_>) -> Decision {
         let (network, scratch) = (self.policy.network(), &mut self.scratch);
         let (job, _) = self.jobs.of(network, query.encoder);
@@ -160,6 +164,7 @@ impl PolicyTuner {
 
     /// Takes note of what became of the call before and of the one that now comes, and refreshes memory
     /// where it is time. A rank that is told nothing has nothing to remember, and decides as a deployed policy does.
+    #[inline(always)]
     fn take_in(&mut self, query: &Query<'_>) {
         let (network, scratch) = (self.policy.network(), &mut self.scratch);
         let Some(history) = &mut self.history else { return };

@@ -96,6 +96,22 @@ fn memory_is_taken_in_every_so_many_calls_and_is_all_of_them() {
     assert_eq!(tuner.memory(), &network.memory());
 }
 
+/// However many are taken in at once.
+#[test]
+fn many_calls_are_remembered_as_one_after_the_other() {
+    let policy = policy(6);
+    let network = policy.network();
+    let row = |call: usize| (0..network.remembered()).map(move |at| ((call * 31 + at) % 7) as f32 * 0.1);
+    let calls: Vec<f32> = (0..21).flat_map(row).collect();
+    let [mut at_once, mut one_by_one] = [network.memory(), network.memory()];
+    let mut scratch = network.scratch();
+    network.refresh(&calls, &mut at_once, &mut scratch);
+    for call in calls.chunks_exact(network.remembered()) {
+        network.refresh(call, &mut one_by_one, &mut scratch);
+    }
+    assert_eq!(at_once, one_by_one);
+}
+
 /// Calls are taken in by how far they are from what a network expects that remembers nothing, so a machine that is put
 /// into a policy must not move that.
 #[test]

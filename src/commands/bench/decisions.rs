@@ -74,7 +74,7 @@ fn lstm_step(policy: &Policy, least: Duration, stopwatch: &Stopwatch) -> Result<
     let call = vec![0.25; network.remembered()];
     stopwatch.time(least, &[network], STEPS, |network| {
         for _ in 0..STEPS {
-            network.step(black_box(&call), &mut memory, &mut scratch);
+            network.steps(black_box(&call), &mut memory, &mut scratch);
         }
         black_box(&memory);
     })

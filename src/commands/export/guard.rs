@@ -7,6 +7,7 @@
 use std::sync::Arc;
 
 use anyhow::{Context, Error, Result, ensure};
+use dynamiccl_agent::WideTuner;
 use dynamiccl_env::evaluate::{Entrant, Evaluation, Machine, NODES, Report as Judged};
 use dynamiccl_env::headroom::sizes;
 use dynamiccl_env::model::ConstantsFile;
@@ -113,7 +114,7 @@ fn entrant(source: &Frozen, margin: f32) -> Entrant {
     let policy =
         Policy::new(source.about.name.clone(), &source.weights, Guard::Spreads(margin), source.hash());
     let policy = Arc::new(policy);
-    let make = move |_| Box::new(PolicyTuner::new(Arc::clone(&policy), None)) as _;
+    let make = move |_| Box::new(WideTuner(PolicyTuner::new(Arc::clone(&policy), None))) as _;
     Entrant::tuner(&format!("margin {margin}"), make)
 }
 
