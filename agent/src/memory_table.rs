@@ -275,8 +275,7 @@ mod tests {
             history[feature("last_pair") + pair] = 1.0;
             history[feature("last_time")] = slower / TIME_SCALE;
             seen.extend(history);
-            network.steps(&seen, memory, scratch);
-            network.hold(memory);
+            network.refresh(&seen, memory, scratch);
         }
 
         /// How much sooner it takes the fast pair than the slow one.

@@ -67,8 +67,7 @@ impl Actor {
         let width = self.network.shape().embedding;
         if self.began {
             self.remembered[width..].copy_from_slice(&self.worn.history);
-            self.network.steps(&self.remembered, &mut self.memory, &mut self.scratch);
-            self.network.hold(&mut self.memory);
+            self.network.refresh(&self.remembered, &mut self.memory, &mut self.scratch);
         }
         self.began = true;
         let (job, call) = self.worn.context.split_at(JOB_WIDTH);

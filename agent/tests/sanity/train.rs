@@ -108,8 +108,7 @@ fn accuracy<R: Rules>(trainer: &Trainer<Task<R>>, rules: &R, config: &Config) ->
         } else if !config.without.lstm {
             let width = network.shape().embedding;
             remembered[width..].copy_from_slice(&seen.history);
-            network.steps(&remembered, &mut memory, &mut scratch);
-            network.hold(&mut memory);
+            network.refresh(&remembered, &mut memory, &mut scratch);
         }
     }
     right as f64 / judged as f64

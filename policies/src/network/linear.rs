@@ -126,9 +126,11 @@ impl Linear {
         let weights = |at: usize| &self.weights[(block + at) * self.inputs..][first..][..count];
         match sums.as_mut_array() {
             Some(sums) => add_blocks::<_, TOGETHER>(std::array::from_fn(weights), inputs, read, sums),
-            None => sums.iter_mut().enumerate().for_each(|(at, sums)| {
-                add_blocks([weights(at)], inputs, &read, std::array::from_mut(sums));
-            }),
+            None => {
+                for (at, sums) in sums.iter_mut().enumerate() {
+                    add_blocks([weights(at)], inputs, &read, std::array::from_mut(sums));
+                }
+            }
         }
     }
 }

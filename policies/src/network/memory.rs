@@ -91,7 +91,9 @@ impl Network {
         for calls in calls.chunks(AT_ONCE * inputs) {
             // Only what was remembered before is not known of all of them by now.
             let all = &mut scratch.gates[..calls.len() / inputs * gates];
-            all.chunks_exact_mut(gates).for_each(|gates| self.lstm.begin(gates));
+            for gates in all.chunks_exact_mut(gates) {
+                self.lstm.begin(gates);
+            }
             self.lstm.add_rows(embedding, calls, inputs, all);
             for (call, gates) in calls.chunks_exact(inputs).zip(all.chunks_exact_mut(gates)) {
                 let history: &[f32; HISTORY_WIDTH] =
